@@ -1,0 +1,85 @@
+#ifndef KILN_CACHE_STORE_H_
+#define KILN_CACHE_STORE_H_
+
+#include <kiln/export.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <absl/status/statusor.h>
+#include <absl/time/time.h>
+
+#include "cache/artifact.h"
+
+namespace kiln::cache {
+
+// Where an artifact was found.
+enum class TierKind { memory, disk, layer, remote };
+KILN_EXPORT std::string_view to_string(TierKind kind);
+
+struct StoreOptions {
+  std::string disk_dir;                    // empty: no disk tier. See `default_cache_dir()`
+  std::int64_t max_memory_bytes = 256ll << 20;
+  bool strict = false;                     // KILN_STRICT=1: what is otherwise one warning is an error
+  absl::Duration lease_wait = absl::Seconds(60);      // how long a holder without a heartbeat may delay others
+  absl::Duration heartbeat = absl::Seconds(1);
+};
+
+// $KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln; empty when there is none of them.
+KILN_EXPORT std::string default_cache_dir();
+
+struct Found {
+  std::shared_ptr<const Artifact> artifact;
+  TierKind tier;
+};
+
+struct StoreStats {
+  std::int64_t memory_hits = 0, disk_hits = 0, layer_hits = 0, remote_hits = 0, misses = 0;
+  std::int64_t stored = 0, quarantined = 0, evicted = 0, errors = 0, lease_waits = 0;
+  std::int64_t bytes_read = 0, bytes_written = 0;
+};
+
+// A right to build one key that other processes respect; released by the destructor. Move-only.
+class KILN_EXPORT Lease {
+ public:
+  class Impl;
+  Lease();
+  explicit Lease(std::unique_ptr<Impl> impl);
+  Lease(Lease&&) noexcept;
+  Lease& operator=(Lease&&) noexcept;
+  ~Lease();
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+// The tiers in order: memory, disk. A hit fills the tiers before it. Thread-safe. I/O trouble never fails a caller
+// (unless `strict`): one warning a kind, a counter, and the process works on from memory.
+class KILN_EXPORT Store {
+ public:
+  virtual ~Store() = default;
+
+  // The artifact whose key and fields are those of `wanted` (its image, kind and metadata are not looked at), or
+  // nullopt. A damaged file is set aside, counted, and is a miss.
+  virtual absl::StatusOr<std::optional<Found>> find(const Artifact& wanted) = 0;
+
+  // Keeps `artifact` in every tier that can be written. It is visible to `find` of this process when this returns;
+  // a reader in another process sees all of it or none.
+  virtual absl::Status put(std::shared_ptr<const Artifact> artifact) = 0;
+
+  // Waits until this process may build `key`, or until somebody else has: the caller looks with `find` again after it
+  // and before it builds. Never waits longer than `lease_wait` for a holder that is dead, stopped or silent, nor
+  // beyond `deadline` (then DeadlineExceeded). With no disk tier: returns at once.
+  virtual absl::StatusOr<Lease> lease(const CompileKey& key, absl::Time deadline) = 0;
+
+  virtual StoreStats stats() const = 0;
+  virtual const std::string& disk_dir() const = 0;   // empty when there is no disk tier in force
+};
+
+KILN_EXPORT std::unique_ptr<Store> make_store(const StoreOptions& options);
+
+}  // namespace kiln::cache
+
+#endif  // KILN_CACHE_STORE_H_

@@ -1,0 +1,41 @@
+# kiln_folder(NAME SOURCES ... [LINKS ...]): one core folder as objects inside libkiln. Its public headers are all
+# files under NAME/include/kiln; its sources see the whole tree, and tests/lint/includes holds the arrows.
+function(kiln_folder name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINKS" ${ARGN})
+  set(dir ${CMAKE_CURRENT_SOURCE_DIR})
+  add_library(kiln_${name} OBJECT ${arg_SOURCES})
+  target_include_directories(kiln_${name} PRIVATE ${PROJECT_SOURCE_DIR} ${KILN_PUBLIC_INCLUDES})
+  target_compile_definitions(kiln_${name} PRIVATE KILN_BUILDING_LIBRARY)
+  target_link_libraries(kiln_${name} PRIVATE kiln_options kiln_absl kiln_xxhash kiln_zstd kiln_cuda_headers
+    nlohmann_json::nlohmann_json ${arg_LINKS})
+  target_sources(kiln PRIVATE $<TARGET_OBJECTS:kiln_${name}>)
+  kiln_public_headers(${dir}/include)
+endfunction()
+
+# Headers under BASE/kiln become part of what consumers of kiln::kiln see.
+function(kiln_public_headers base)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${base}/kiln/*.h)
+  if(headers)
+    target_sources(kiln PUBLIC FILE_SET HEADERS BASE_DIRS ${base} FILES ${headers})
+  endif()
+endfunction()
+
+# Where public headers live in the source tree, for targets that are folded into libkiln and cannot link it.
+set(KILN_PUBLIC_INCLUDES
+  ${PROJECT_SOURCE_DIR}/base/include
+  ${PROJECT_SOURCE_DIR}/cache/include
+  ${PROJECT_SOURCE_DIR}/jit/include
+  ${PROJECT_SOURCE_DIR}/runtime/include)
+
+# kiln_test(NAME SOURCES ... [LINKS ...] [LABELS ...]): one test executable.
+function(kiln_test name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LINKS;LABELS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE kiln_options kiln kiln_absl kiln_xxhash kiln_zstd kiln_cuda_headers
+    nlohmann_json::nlohmann_json ${arg_LINKS} GTest::gmock GTest::gtest_main ${CMAKE_DL_LIBS})
+  include(GoogleTest)
+  if(NOT KILN_PORTABLE)
+    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300)
+  endif()
+endfunction()
