@@ -29,6 +29,7 @@ struct Program {
   std::vector<std::string> kernels;  // extern "C" names to load, in the order the kernel class launches them by
   std::vector<NamedConstant> constants;
   std::vector<std::string> options;  // further compiler options; part of the compile key
+  std::int64_t smem_bytes = 0;       // most dynamic shared memory its kernels are launched with; not in the key
   bool arch_specific = false;        // wants the arch-specific target (sm_90a) where there is one
 };
 

@@ -5,6 +5,7 @@
 #include <kiln/device.h>
 #include <kiln/export.h>
 #include <kiln/status.h>
+#include <kiln/tensor.h>
 
 #include <array>
 #include <cstddef>
@@ -75,6 +76,9 @@ class KILN_EXPORT DeviceSupport {
   virtual absl::Status copy_to_device(const Stream& stream, void* device, const void* host, std::size_t bytes) = 0;
   virtual absl::Status copy_to_host(const Stream& stream, void* host, const void* device, std::size_t bytes) = 0;
   virtual absl::Status copy_on_device(const Stream& stream, void* to, const void* from, std::size_t bytes) = 0;
+  // Copies a strided tensor to contiguous memory `to` of the same dtype and shape. Unimplemented where the device type
+  // has no such copy: then an op refuses inputs that must be contiguous and are not.
+  virtual absl::Status copy_strided(const Stream& stream, void* to, const Tensor& from);
   virtual absl::Status fill(const Stream& stream, void* device, std::uint8_t value, std::size_t bytes) = 0;
   virtual absl::Status synchronize(const Stream& stream) = 0;
   virtual absl::StatusOr<Stream> create_stream(int index) = 0;

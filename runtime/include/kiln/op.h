@@ -48,6 +48,12 @@ class CallView {
     return *static_cast<const I*>(kernels_[i]);
   }
   const ParamValues& execution_params() const { return execution_params_; }
+  std::span<const Tensor* const> inputs() const { return inputs_; }
+  std::span<const Tensor* const> outputs() const { return outputs_; }
+  // The same call served by `kernels`.
+  CallView with_kernels(std::span<const void* const> kernels) const {
+    return CallView(stream_, inputs_, outputs_, kernels, execution_params_);
+  }
 
  private:
   const Stream& stream_;

@@ -30,6 +30,7 @@ struct RuntimeStats {
   std::int64_t compilations = 0, compile_failures = 0;
   std::int64_t memory_hits = 0, disk_hits = 0, cache_misses = 0;
   std::int64_t input_copies = 0;      // inputs that were copied to be contiguous
+  std::int64_t fact_reads = 0;        // devices asked for their facts
   double compile_seconds = 0;
 };
 

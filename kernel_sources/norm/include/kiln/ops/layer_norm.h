@@ -51,6 +51,7 @@ class KILN_EXPORT LayerNormFwdOp final : public OpOf<LayerNormFwdOp> {
 
  private:
   std::int64_t n_ = 0;
+  int trailing_ = 0;
   double eps_ = 0;
 };
 

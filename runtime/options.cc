@@ -1,0 +1,68 @@
+#include <kiln/options.h>
+
+#include <cstdlib>
+
+#include <absl/strings/str_split.h>
+
+#include "base/log.h"
+#include "cache/store.h"
+
+// The one place that reads KILN_* (but KILN_LOG_LEVEL, which the log's sink reads itself).
+namespace kiln::inline v1 {
+namespace {
+
+std::string env(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts = absl::StrSplit(text, separator, absl::SkipWhitespace());
+  return parts;
+}
+
+bool on(const char* name) {
+  const std::string value = env(name);
+  return !value.empty() && value != "0" && value != "off";
+}
+
+// "only=a,b;exclude=c;prefer=d"
+void read_select(RuntimeOptions& options) {
+  for (const std::string& part : split(env("KILN_SELECT"), ';')) {
+    const std::size_t equals = part.find('=');
+    const std::string name = part.substr(0, equals);
+    std::vector<std::string>* list = name == "only"      ? &options.only
+                                     : name == "exclude" ? &options.exclude
+                                     : name == "prefer"  ? &options.prefer
+                                                         : nullptr;
+    if (list == nullptr || equals == std::string::npos) {
+      log(LogLevel::warning, "KILN_SELECT wants only=KEYS, exclude=KEYS or prefer=KEYS, parted by ';': got " + part);
+      continue;
+    }
+    *list = split(part.substr(equals + 1), ',');
+  }
+}
+
+}  // namespace
+
+RuntimeOptions RuntimeOptions::from_environment() {
+  RuntimeOptions options;
+  options.cache_dir = cache::default_cache_dir();
+  const std::string policy = env("KILN_COMPILE");
+  if (policy == "forbid") {
+    options.policy = CompilePolicy::forbid;
+  } else if (!policy.empty() && policy != "block") {
+    log(LogLevel::warning, "KILN_COMPILE wants block or forbid, and stays block: got " + policy);
+  }
+  options.strict_cache = on("KILN_STRICT");
+  options.kernel_path = env("KILN_KERNEL_PATH");
+  options.nvrtc = env("KILN_NVRTC");
+  options.cxx = env("KILN_CXX");
+  options.backend_path = split(env("KILN_BACKEND_PATH"), ':');
+  options.disabled_backends = split(env("KILN_DISABLE_BACKENDS"), ',');
+  options.log_selection = env("KILN_LOG") == "select";
+  read_select(options);
+  return options;
+}
+
+}  // namespace kiln::inline v1

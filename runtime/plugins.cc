@@ -1,0 +1,85 @@
+#include "runtime/plugins.h"
+
+#include <kiln/plugin.h>
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include <absl/strings/str_format.h>
+
+#include "base/log.h"
+
+namespace kiln::internal {
+namespace {
+
+namespace fs = std::filesystem;
+
+void add_file(std::vector<std::string>& files, const fs::path& path) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  const std::string file = error ? path.string() : real.string();
+  if (std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
+}
+
+void add_folder(std::vector<std::string>& files, const fs::path& folder) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->path().extension() == ".so") found.push_back(at->path());
+  }
+  std::sort(found.begin(), found.end());
+  for (const fs::path& path : found) add_file(files, path);
+}
+
+absl::Status skipped(const std::string& why) { return absl::FailedPreconditionError(why); }
+
+}  // namespace
+
+std::string install_backend_dir() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(&install_backend_dir), &info) == 0 || info.dli_fname == nullptr) return "";
+  std::error_code error;
+  const fs::path self = fs::canonical(info.dli_fname, error);
+  return error ? "" : (self.parent_path() / "kiln" / "backends").string();
+}
+
+std::vector<std::string> find_plugins(const RuntimeOptions& options) {
+  std::vector<std::string> files;
+  for (const std::string& entry : options.backend_path) {
+    std::error_code error;
+    if (fs::is_directory(entry, error)) add_folder(files, entry);
+    else add_file(files, entry);
+  }
+  if (const std::string folder = install_backend_dir(); !folder.empty()) add_folder(files, folder);
+  return files;
+}
+
+absl::StatusOr<Registry> open_plugin(const std::string& file) {
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* error = dlerror();
+    return skipped(absl::StrFormat("cannot be opened: %s", error == nullptr ? "no reason given" : error));
+  }
+  using Plugin = const PluginInfo* (*)();
+  const auto plugin = reinterpret_cast<Plugin>(dlsym(handle, "kiln_plugin"));
+  if (plugin == nullptr) return skipped("has no function kiln_plugin (made by KILN_PLUGIN)");
+  const PluginInfo* info = plugin();
+  if (info == nullptr || info->struct_bytes < sizeof(PluginInfo) || info->abi == nullptr || info->fill == nullptr) {
+    return skipped("its kiln_plugin describes an older or damaged PluginInfo");
+  }
+  if (std::strcmp(info->abi, kPluginAbi) != 0) {
+    return skipped(absl::StrFormat("was built for another ABI: want \"%s\", got \"%s\"", kPluginAbi, info->abi));
+  }
+  Registry staged(file);
+  std::string reason;
+  const bool filled = info->fill(
+      &staged, [](void* context, const char* message) { *static_cast<std::string*>(context) = message; }, &reason);
+  if (!filled) return skipped(absl::StrFormat("its registration failed: %s", reason));
+  return staged;
+}
+
+}  // namespace kiln::internal

@@ -1,0 +1,274 @@
+#include <kiln/runtime.h>
+
+#include <algorithm>
+#include <set>
+
+#include <absl/base/call_once.h>
+#include <absl/strings/str_format.h>
+#include <absl/strings/str_join.h>
+
+#include "base/log.h"
+#include "jit/nvrtc_compiler.h"
+#include "runtime/cuda_support.h"
+#include "runtime/families.h"
+#include "runtime/guarded.h"
+#include "runtime/plugins.h"
+#include "runtime/runtime_impl.h"
+
+namespace kiln::inline v1 {
+namespace {
+
+cache::StoreOptions store_options(const RuntimeOptions& options) {
+  cache::StoreOptions store;
+  store.disk_dir = options.cache_dir;
+  store.strict = options.strict_cache;
+  return store;
+}
+
+absl::Status already(const Registry::Contents& staged, const std::string& what) {
+  return with_kind(absl::AlreadyExistsError(absl::StrFormat("BackendError: %s: %s", staged.origin, what)),
+                   ErrorKind::backend_error);
+}
+
+// In-tree rows may be shadowed at registration: that clash is reported when an op is constructed ("reuse keys it has").
+bool is_in_tree(const std::string& origin) { return origin == "in-tree"; }
+
+}  // namespace
+
+Runtime::Impl::Impl(RuntimeOptions runtime_options)
+    : options(std::move(runtime_options)),
+      sources(options.kernel_path),
+      store(cache::make_store(store_options(options))),
+      engine(sources, *store) {}
+
+Runtime::Runtime(RuntimeOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {
+  Registry in_tree("in-tree");
+  SourceTable sources;
+  internal::add_family_sources(sources);
+  in_tree.add_sources(sources);
+  internal::register_families(in_tree);
+  in_tree.register_device_support(make_cuda_support(jit::make_nvrtc_compiler({.library = impl_->options.nvrtc})));
+  const absl::Status status = commit(std::move(in_tree));
+  if (!status.ok()) log(LogLevel::error, "in-tree families: " + message_of(status));
+}
+
+Runtime::~Runtime() = default;
+
+Runtime& Runtime::instance() {
+  // Never destroyed: work and threads of the host may outlive static destruction.
+  static Runtime* const runtime = new Runtime(RuntimeOptions::from_environment());
+  return *runtime;
+}
+
+const RuntimeOptions& Runtime::options() const { return impl_->options; }
+
+namespace {
+
+// Everything that would clash, found before anything is changed.
+absl::Status check_staged(const Runtime::Impl& impl, const Registry::Contents& staged)
+    ABSL_EXCLUSIVE_LOCKS_REQUIRED(impl.mutex) {
+  std::set<std::pair<std::string, std::string>> keys, builders;
+  for (const auto& row : impl.kernels) {
+    if (!is_in_tree(row->origin)) keys.emplace(row->op, row->key);
+  }
+  for (const KernelRow& row : staged.kernels) {
+    if (row.key.empty() || row.op.empty()) return already(staged, "an implementation has an op and a key: got none");
+    if (!keys.emplace(row.op, row.key).second) {
+      return already(staged, absl::StrFormat("%s has an implementation %s already", row.op, row.key));
+    }
+  }
+  for (const auto& row : impl.builders) builders.emplace(row->op, row->target);
+  for (const BuilderRow& row : staged.builders) {
+    if (row.target.empty() || row.target == kBuiltin) {
+      return already(staged, absl::StrFormat("a target's name must not be empty or %s: got \"%s\"", std::string(kBuiltin), row.target));
+    }
+    if (!builders.emplace(row.op, row.target).second) {
+      return already(staged, absl::StrFormat("target %s has a builder for %s already", row.target, row.op));
+    }
+  }
+  std::set<std::string> types, detectors;
+  for (const auto& [name, support] : impl.supports) types.insert(name);
+  for (const auto& support : staged.supports) {
+    if (support == nullptr || !types.insert(std::string(support->type().name())).second) {
+      return already(staged, "device type " + (support == nullptr ? "null" : std::string(support->type().name())) + " is registered already");
+    }
+  }
+  for (const auto& row : impl.detectors) detectors.insert(row->target);
+  for (const DetectorRow& row : staged.detectors) {
+    if (row.target.empty() || row.target == kBuiltin || row.detect == nullptr || !detectors.insert(row.target).second) {
+      return already(staged, absl::StrFormat("target \"%s\" has a detector already, or no name or function", row.target));
+    }
+  }
+  for (const OpType& type : staged.ops) {
+    if (impl.ops.count(type.signature.op) > 0) return already(staged, "op " + type.signature.op + " is registered already");
+    KILN_RETURN_IF_ERROR(check_signature(type.signature));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Runtime::commit(Registry registry) {
+  const Registry::Contents& staged = registry.contents();
+  absl::MutexLock lock(&impl_->mutex);
+  KILN_RETURN_IF_ERROR(check_staged(*impl_, staged));
+  for (const SourceTable& table : staged.sources) {
+    absl::Status added = impl_->sources.add(table);
+    if (!added.ok()) return with_kind(annotate(added, staged.origin), ErrorKind::backend_error);
+  }
+  for (const OpType& type : staged.ops) impl_->ops.emplace(type.signature.op, std::make_unique<OpType>(type));
+  for (const auto& [op, reference] : staged.references) impl_->references.insert_or_assign(op, reference);
+  for (const KernelRow& row : staged.kernels) impl_->kernels.push_back(std::make_unique<KernelRow>(row));
+  for (const auto& support : staged.supports) impl_->supports.emplace(support->type().name(), support);
+  for (const DetectorRow& row : staged.detectors) impl_->detectors.push_back(std::make_unique<DetectorRow>(row));
+  for (const BuilderRow& row : staged.builders) impl_->builders.push_back(std::make_unique<BuilderRow>(row));
+  return absl::OkStatus();
+}
+
+void Runtime::load_backends() {
+  absl::call_once(impl_->backends_once, [this] {
+    const auto skip = [this](const std::string& file, const absl::Status& status) {
+      log(LogLevel::warning, absl::StrFormat("backend %s is skipped: %s", file, message_of(status)));
+      absl::MutexLock lock(&impl_->mutex);
+      impl_->failures.push_back({file, message_of(status)});
+    };
+#ifdef KILN_STATIC_BACKENDS
+    Registry cpu("built-in cpu backend");
+    absl::Status filled = internal::guarded("cpu", [&] { return fill_cpu_backend(cpu); });
+    if (filled.ok()) filled = commit(std::move(cpu));
+    if (!filled.ok()) skip("built-in cpu backend", filled);
+#endif
+    for (const std::string& file : internal::find_plugins(impl_->options)) {
+      const auto named = [&](const std::string& name) { return file.find(name) != std::string::npos; };
+      if (std::any_of(impl_->options.disabled_backends.begin(), impl_->options.disabled_backends.end(), named)) continue;
+      absl::StatusOr<Registry> staged = internal::open_plugin(file);
+      const absl::Status status = staged.ok() ? commit(*std::move(staged)) : staged.status();
+      if (!status.ok()) skip(file, status);
+    }
+  });
+}
+
+std::vector<LoadFailure> Runtime::load_failures() const {
+  absl::MutexLock lock(&impl_->mutex);
+  return impl_->failures;
+}
+
+std::vector<std::string> Runtime::registered_targets() const {
+  absl::MutexLock lock(&impl_->mutex);
+  std::set<std::string> targets;
+  for (const auto& row : impl_->detectors) targets.insert(row->target);
+  for (const auto& row : impl_->builders) targets.insert(row->target);
+  return {targets.begin(), targets.end()};
+}
+
+std::string Runtime::default_target() const {
+  absl::MutexLock lock(&impl_->mutex);
+  return impl_->default_target;
+}
+
+absl::Status Runtime::set_default_target(std::string target) {
+  load_backends();
+  if (!target.empty() && target != kBuiltin && !impl_->knows_target(target)) {
+    return with_kind(absl::NotFoundError(absl::StrFormat("UnknownTarget: no backend registered a target %s; known targets: %s",
+                                                         target, impl_->known_targets())),
+                     ErrorKind::unknown_target);
+  }
+  absl::MutexLock lock(&impl_->mutex);
+  impl_->default_target = std::move(target);
+  return absl::OkStatus();
+}
+
+std::vector<std::string> Runtime::op_names() const {
+  absl::MutexLock lock(&impl_->mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, type] : impl_->ops) names.push_back(name);
+  return names;
+}
+
+absl::StatusOr<const OpType*> Runtime::op_type(std::string_view name) const {
+  absl::MutexLock lock(&impl_->mutex);
+  const auto at = impl_->ops.find(std::string(name));
+  if (at != impl_->ops.end()) return at->second.get();
+  return absl::NotFoundError(absl::StrFormat(
+      "no op %s; there are: %s", std::string(name),
+      absl::StrJoin(impl_->ops, ", ", [](std::string* out, const auto& op) { out->append(op.first); })));
+}
+
+std::vector<KernelRow> Runtime::kernel_rows(std::string_view op) const {
+  absl::MutexLock lock(&impl_->mutex);
+  std::vector<KernelRow> rows;
+  for (const auto& row : impl_->kernels) {
+    if (row->op == op) rows.push_back(*row);
+  }
+  return rows;
+}
+
+const Reference* Runtime::reference(std::string_view op) const {
+  absl::MutexLock lock(&impl_->mutex);
+  const auto at = impl_->references.find(std::string(op));
+  return at == impl_->references.end() ? nullptr : &at->second;
+}
+
+absl::StatusOr<std::unique_ptr<Op>> Runtime::create_op(std::string_view name, const ParamValues& params,
+                                                       OpOptions op_options) {
+  load_backends();
+  KILN_ASSIGN_OR_RETURN(const OpType* type, op_type(name));
+  op_options.runtime = this;
+  return type->create(params, op_options);
+}
+
+absl::StatusOr<DeviceSupport*> Runtime::device_support(DeviceType type) {
+  absl::MutexLock lock(&impl_->mutex);
+  const auto at = impl_->supports.find(std::string(type.name()));
+  if (at != impl_->supports.end()) return at->second.get();
+  return absl::NotFoundError(absl::StrFormat(
+      "no device support for %s; registered device types: %s", std::string(type.name()),
+      absl::StrJoin(impl_->supports, ", ", [](std::string* out, const auto& s) { out->append(s.first); })));
+}
+
+std::vector<DeviceType> Runtime::device_types() const {
+  absl::MutexLock lock(&impl_->mutex);
+  std::vector<DeviceType> types;
+  for (const auto& [name, support] : impl_->supports) types.push_back(support->type());
+  return types;
+}
+
+RuntimeStats Runtime::stats() const {
+  const cache::StoreStats store = impl_->store->stats();
+  const jit::EngineStats engine = impl_->engine.stats();
+  RuntimeStats stats;
+  stats.selections = impl_->selections.load();
+  stats.entries_built = impl_->entries_built.load();
+  stats.loads = impl_->modules.loads();
+  stats.compilations = engine.compilations;
+  stats.compile_failures = engine.failures;
+  stats.memory_hits = store.memory_hits;
+  stats.disk_hits = store.disk_hits;
+  stats.cache_misses = store.misses;
+  stats.input_copies = impl_->input_copies.load();
+  stats.fact_reads = impl_->fact_reads.load();
+  stats.compile_seconds = absl::ToDoubleSeconds(engine.compile_time);
+  return stats;
+}
+
+absl::Status register_kernel_type(std::string op, std::string key, KernelType type) {
+  Registry staged("this process");
+  staged.register_kernel_type(std::move(op), std::move(key), std::move(type));
+  return Runtime::instance().commit(std::move(staged));
+}
+
+absl::Status register_detector(std::string target, Detect detect) {
+  Registry staged("this process");
+  staged.register_detector(std::move(target), std::move(detect));
+  return Runtime::instance().commit(std::move(staged));
+}
+
+absl::Status register_kernel_builder(std::string op, std::string target, BuildTargetKernel build) {
+  Registry staged("this process");
+  staged.register_kernel_builder(std::move(op), std::move(target), std::move(build));
+  return Runtime::instance().commit(std::move(staged));
+}
+
+absl::Status set_default_target(std::string target) { return Runtime::instance().set_default_target(std::move(target)); }
+
+}  // namespace kiln::inline v1
