@@ -1,0 +1,44 @@
+"""Words that have no place in the tree: paths of one machine, unfinished work, package-registry hosts."""
+import re
+
+HERE = "tests/lint/words.py"
+BANNED = [
+    (re.compile(r"(?<![\w.<$}/-])/(work|root)/|(?<![\w.<$}/-])/home/\w"), "names a path of one machine"),
+    (re.compile(r"\b(TODO|FIXME|XXX|HACK)\b"), "marks unfinished work: finish it, or open an issue"),
+    (re.compile(r"\bstub\b", re.I), "speaks of a stub: the tree holds only what works"),
+    (re.compile(r"\b(pypi\.org|files\.pythonhosted\.org|registry\.npmjs\.org|crates\.io|proxy\.golang\.org|"
+                r"(deb|security)\.debian\.org|conda\.anaconda\.org|index-url)\b"), "names a package registry's host"),
+]
+NOT_TEXT = (".png", ".bin", ".kpack", ".artifact", ".zst")
+
+
+def check(tree):
+    if not tree.exists("LICENSE"):
+        yield "LICENSE", 1, "the licence file is missing"
+    elif "Apache License" not in tree.text("LICENSE"):
+        yield "LICENSE", 1, "must hold the Apache License 2.0"
+    for path in tree.files():
+        if path == HERE or path.endswith(NOT_TEXT):
+            continue
+        for number, line in tree.lines(path):
+            for pattern, fault in BANNED:
+                match = pattern.search(line)
+                if match:
+                    yield path, number, f"'{match.group(0)}' {fault}"
+            if path.endswith((".h", ".cc", ".cu", ".cuh", ".py", ".md", ".cmake", ".txt", ".sh")) and line.endswith("\r"):
+                yield path, number, "ends with a carriage return"
+
+
+EXAMPLE = {
+    "base/a.cc": "// TODO: later\n// see /home/me/notes\n// $HOME/kiln and build/work/x are fine, mkstemp XXXXXX too\n",
+    "docs/b.md": "A stub.\nstubs are a folder of the toolkit\nfrom pypi.org\n",
+    "docs/c.md": "one\r\n",
+}
+EXPECTED = [
+    "LICENSE:1: the licence file is missing",
+    "base/a.cc:1: 'TODO' marks unfinished work: finish it, or open an issue",
+    "base/a.cc:2: '/home/m' names a path of one machine",
+    "docs/b.md:1: 'stub' speaks of a stub: the tree holds only what works",
+    "docs/b.md:3: 'pypi.org' names a package registry's host",
+    "docs/c.md:1: ends with a carriage return",
+]
