@@ -145,7 +145,8 @@ absl::Status check_hermetic(const CompileRequest& request) {
     KILN_RETURN_IF_ERROR(check_text(name, contents));
   }
   for (const std::string& define : request.defines) {
-    if (!is_identifier(std::string_view(define).substr(0, define.find('=')))) {
+    if (!is_identifier(std::string_view(define).substr(0, define.find('='))) ||
+        define.find('\n') != define.npos) {
       return absl::InvalidArgumentError(absl::StrFormat(
           "%s: a define must read NAME=VALUE: got '%s'", request.source_name, define));
     }

@@ -34,18 +34,11 @@ namespace fs = std::filesystem;
 // key.
 const std::vector<std::string>& fixed_options() {
   static const std::vector<std::string> options = {
-      "-std=c++20",
-      "-O3",
-      "-fPIC",
-      "-shared",
-      "-pipe",
+      "-std=c++20", "-O3", "-fPIC", "-shared", "-pipe",
       "-fno-math-errno",     // lets loops with sqrt and the like be vectorised
       "-ffp-contract=fast",  // fused multiply-adds: the kernels' results are compared within a
                              // tolerance
-      "-fno-semantic-interposition",
-      "-Wall",
-      "-Wno-unknown-pragmas",
-      "-fdiagnostics-color=never",
+      "-fno-semantic-interposition", "-Wall", "-Wno-unknown-pragmas", "-fdiagnostics-color=never",
       "-Wl,-z,noexecstack",
       "-Wl,-z,defs"};  // an undefined function is an error now and not at dlopen
   return options;

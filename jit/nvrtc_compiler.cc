@@ -17,11 +17,26 @@
 namespace kiln::jit {
 namespace {
 
+// The constants are a header before the first line of the source, and no -D: NVRTC reads a header
+// of its own before that, which a constant named T or N would break. No source can have this name
+// (`check_source_name`).
+constexpr const char* kConstantsHeader = "./constants";
+
+std::string constants_header(const std::vector<std::string>& defines) {
+  std::string text;
+  for (const std::string& define : defines) {
+    const std::size_t equals = define.find('=');
+    text += "#define " + define.substr(0, equals) + " " +
+            (equals == define.npos ? "1" : define.substr(equals + 1)) + "\n";
+  }
+  return text;
+}
+
 // What every compilation is given. Part of the compiler's id, so that a change here changes every
 // key.
 std::vector<std::string> fixed_options(const NvrtcLibrary& library) {
   std::vector<std::string> options = {
-      "--std=c++20",
+      "--std=c++20", std::string("--pre-include=") + kConstantsHeader,
       "--no-source-include",  // a quoted include is otherwise looked up in the current directory
       "--ptxas-options=-v",   // registers and spills, for KernelInfo
   };
@@ -41,8 +56,9 @@ class NvrtcProgram {
   }
 
   absl::Status create(const CompileRequest& request) {
-    std::vector<const char*> names;
-    std::vector<const char*> contents;
+    const std::string constants = constants_header(request.defines);
+    std::vector<const char*> names = {kConstantsHeader};
+    std::vector<const char*> contents = {constants.c_str()};
     for (const auto& [name, text] : request.headers) {
       names.push_back(name.c_str());
       contents.push_back(text.c_str());
@@ -59,8 +75,11 @@ class NvrtcProgram {
     return call_.nvrtcCompileProgram(program_, static_cast<int>(pointers.size()), pointers.data());
   }
 
+  // Up to the first zero byte: NVRTC counts the terminator, and sometimes another.
   std::string log() const {
-    return fetch(call_.nvrtcGetProgramLogSize, call_.nvrtcGetProgramLog, "log").value_or("");
+    const absl::StatusOr<std::string> text =
+        fetch(call_.nvrtcGetProgramLogSize, call_.nvrtcGetProgramLog, "log");
+    return text.ok() ? std::string(text->c_str()) : std::string();
   }
   absl::StatusOr<std::string> cubin() const {
     return fetch(call_.nvrtcGetCUBINSize, call_.nvrtcGetCUBIN, "cubin");
@@ -110,7 +129,6 @@ std::vector<std::string> options_for(const NvrtcLibrary& library, const CompileR
   std::vector<std::string> options = fixed_options(library);
   options.push_back("--gpu-architecture=" + request.target);
   if (!library.include_dir.empty()) options.push_back("--include-path=" + library.include_dir);
-  for (const std::string& define : request.defines) options.push_back("--define-macro=" + define);
   options.insert(options.end(), request.options.begin(), request.options.end());
   return options;
 }
@@ -153,44 +171,54 @@ absl::StatusOr<CompileResult> take_result(const NvrtcProgram& program,
   return result;
 }
 
+CompilerId id_of(const NvrtcLibrary& library) {
+  std::string recipe;
+  for (const std::string& option : fixed_options(library)) append_length_prefixed(recipe, option);
+  return {.name = "nvrtc",
+          .build = library.build + "-" + to_hex(hash128(recipe)).substr(0, 8),
+          .headers = library.headers};
+}
+
 class NvrtcCompiler final : public Compiler {
  public:
   explicit NvrtcCompiler(NvrtcOptions options) : options_(std::move(options)) {}
 
   absl::StatusOr<CompilerId> id() const override {
-    KILN_ASSIGN_OR_RETURN(const std::shared_ptr<const NvrtcLibrary> library, this->library());
-    std::string recipe;
-    for (const std::string& option : fixed_options(*library))
-      append_length_prefixed(recipe, option);
-    return CompilerId{.name = "nvrtc",
-                      .build = library->build + "-" + to_hex(hash128(recipe)).substr(0, 8),
-                      .headers = library->headers};
+    KILN_ASSIGN_OR_RETURN(const std::shared_ptr<const Loaded> loaded, this->loaded());
+    return loaded->id;
   }
 
   absl::StatusOr<CompileResult> compile(const CompileRequest& request) const override {
     KILN_RETURN_IF_ERROR(check_hermetic(request));
-    KILN_ASSIGN_OR_RETURN(const std::shared_ptr<const NvrtcLibrary> library, this->library());
-    KILN_RETURN_IF_ERROR(check_arch(*library, request.target));
-    NvrtcProgram program(library->call);
+    KILN_ASSIGN_OR_RETURN(const std::shared_ptr<const Loaded> loaded, this->loaded());
+    const NvrtcLibrary& library = loaded->library;
+    KILN_RETURN_IF_ERROR(check_arch(library, request.target));
+    NvrtcProgram program(library.call);
     KILN_RETURN_IF_ERROR(program.create(request));
-    const nvrtcResult result = program.compile(options_for(*library, request));
+    const nvrtcResult result = program.compile(options_for(library, request));
     if (result != NVRTC_SUCCESS) return failure(request, result, program.log());
     return take_result(program, request);
   }
 
  private:
-  absl::StatusOr<std::shared_ptr<const NvrtcLibrary>> library() const {
+  struct Loaded {
+    NvrtcLibrary library;
+    CompilerId id;
+  };
+
+  absl::StatusOr<std::shared_ptr<const Loaded>> loaded() const {
     absl::MutexLock lock(&mutex_);
-    if (library_ == nullptr) {
-      KILN_ASSIGN_OR_RETURN(NvrtcLibrary loaded, load_nvrtc(options_));
-      library_ = std::make_shared<const NvrtcLibrary>(std::move(loaded));
+    if (loaded_ == nullptr) {
+      KILN_ASSIGN_OR_RETURN(NvrtcLibrary library, load_nvrtc(options_));
+      CompilerId id = id_of(library);
+      loaded_ = std::make_shared<const Loaded>(Loaded{std::move(library), std::move(id)});
     }
-    return library_;
+    return loaded_;
   }
 
   const NvrtcOptions options_;
   mutable absl::Mutex mutex_;
-  mutable std::shared_ptr<const NvrtcLibrary> library_ ABSL_GUARDED_BY(mutex_);
+  mutable std::shared_ptr<const Loaded> loaded_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "jit/engine.h"
 #include "tests/jit/jit_test_util.h"
 
+#include <cmath>
 #include <set>
 
 namespace kiln::jit {
@@ -56,7 +57,7 @@ TEST(EngineKeyTest, EveryFieldOfTheSourceChangesTheKey) {
   expect_edit([](Program& p) { p.kernels.push_back("b"); }, "a kernel more");
   expect_edit([](Program& p) { p.constants[0].value = std::int64_t{5}; }, "an integer");
   expect_edit([](Program& p) { p.constants[0].value = true; }, "a type");
-  expect_edit([](Program& p) { p.constants[1].value = 1.0000000000000001e-5; },
+  expect_edit([](Program& p) { p.constants[1].value = std::nextafter(1e-5, 1.0); },
               "the last bit of a double");
   expect_edit([](Program& p) { p.constants[0].name = "M"; }, "a name");
   expect_edit([](Program& p) { p.options.clear(); }, "no options");

@@ -28,6 +28,8 @@ TEST(HermeticTest, ClockMacrosInHeadersAndDefinesAreRefused) {
   request = lean_request("sm_80");
   request.defines.push_back("WHEN=__DATE__");
   EXPECT_FALSE(check_hermetic(request).ok());
+  request.defines.back() = "A=1\n#define B 2";
+  EXPECT_FALSE(check_hermetic(request).ok());
 }
 
 TEST(HermeticTest, IncludesThatLeaveTheProgramAreRefused) {
