@@ -1,0 +1,202 @@
+#include "jit/nvrtc_compiler.h"
+
+#include "base/hash128.h"
+#include "jit/elf_symbols.h"
+#include "jit/hermetic.h"
+#include "jit/ptxas_log.h"
+
+#include <absl/base/thread_annotations.h>
+#include <absl/strings/str_format.h>
+#include <absl/strings/str_join.h>
+#include <absl/synchronization/mutex.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace kiln::jit {
+namespace {
+
+// What every compilation is given. Part of the compiler's id, so that a change here changes every
+// key.
+std::vector<std::string> fixed_options(const NvrtcLibrary& library) {
+  std::vector<std::string> options = {
+      "--std=c++20",
+      "--no-source-include",  // a quoted include is otherwise looked up in the current directory
+      "--ptxas-options=-v",   // registers and spills, for KernelInfo
+  };
+  // From 12.9 on NVRTC keeps a cache of its own, which would hide what was really compiled.
+  if (library.major * 1000 + library.minor >= 12 * 1000 + 9) options.emplace_back("--no-cache");
+  return options;
+}
+
+// Owner of a program handle.
+class NvrtcProgram {
+ public:
+  explicit NvrtcProgram(const NvrtcFunctions& call) : call_(call) {}
+  NvrtcProgram(const NvrtcProgram&) = delete;
+  NvrtcProgram& operator=(const NvrtcProgram&) = delete;
+  ~NvrtcProgram() {
+    if (program_ != nullptr) call_.nvrtcDestroyProgram(&program_);
+  }
+
+  absl::Status create(const CompileRequest& request) {
+    std::vector<const char*> names;
+    std::vector<const char*> contents;
+    for (const auto& [name, text] : request.headers) {
+      names.push_back(name.c_str());
+      contents.push_back(text.c_str());
+    }
+    return nvrtc_status(
+        call_.nvrtcCreateProgram(&program_, request.source.c_str(), request.source_name.c_str(),
+                                 static_cast<int>(names.size()), contents.data(), names.data()),
+        "nvrtcCreateProgram");
+  }
+
+  nvrtcResult compile(const std::vector<std::string>& options) {
+    std::vector<const char*> pointers;
+    for (const std::string& option : options) pointers.push_back(option.c_str());
+    return call_.nvrtcCompileProgram(program_, static_cast<int>(pointers.size()), pointers.data());
+  }
+
+  std::string log() const {
+    return fetch(call_.nvrtcGetProgramLogSize, call_.nvrtcGetProgramLog, "log").value_or("");
+  }
+  absl::StatusOr<std::string> cubin() const {
+    return fetch(call_.nvrtcGetCUBINSize, call_.nvrtcGetCUBIN, "cubin");
+  }
+  absl::StatusOr<std::string> ptx() const {
+    return fetch(call_.nvrtcGetPTXSize, call_.nvrtcGetPTX, "ptx");
+  }
+
+ private:
+  template <typename Size, typename Get>
+  absl::StatusOr<std::string> fetch(Size size_of_it, Get get, std::string_view what) const {
+    std::size_t size = 0;
+    KILN_RETURN_IF_ERROR(nvrtc_status(size_of_it(program_, &size), what));
+    std::string bytes(size, '\0');
+    if (size != 0) KILN_RETURN_IF_ERROR(nvrtc_status(get(program_, bytes.data()), what));
+    return bytes;
+  }
+
+  const NvrtcFunctions& call_;
+  nvrtcProgram program_ = nullptr;
+};
+
+// The arch number in "sm_90a" or "compute_90".
+absl::Status check_arch(const NvrtcLibrary& library, std::string_view target) {
+  std::string_view digits = target;
+  if (digits.starts_with("sm_")) {
+    digits.remove_prefix(3);
+  } else if (digits.starts_with("compute_")) {
+    digits.remove_prefix(8);
+  }
+  int arch = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), arch);
+  const std::string_view suffix(end, static_cast<std::size_t>(digits.data() + digits.size() - end));
+  const bool form = digits.size() != target.size() && error == std::errc() &&
+                    (suffix.empty() || suffix == "a" || suffix == "f");
+  if (form && std::find(library.archs.begin(), library.archs.end(), arch) != library.archs.end()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrFormat("NVRTC %d.%d: the target must be an arch that it knows, as sm_ARCH, sm_ARCHa "
+                      "or compute_ARCH with ARCH one of %s: "
+                      "got '%s'",
+                      library.major, library.minor, absl::StrJoin(library.archs, ", "), target));
+}
+
+std::vector<std::string> options_for(const NvrtcLibrary& library, const CompileRequest& request) {
+  std::vector<std::string> options = fixed_options(library);
+  options.push_back("--gpu-architecture=" + request.target);
+  if (!library.include_dir.empty()) options.push_back("--include-path=" + library.include_dir);
+  for (const std::string& define : request.defines) options.push_back("--define-macro=" + define);
+  options.insert(options.end(), request.options.begin(), request.options.end());
+  return options;
+}
+
+// Entry points in PTX: ".visible .entry NAME(".
+std::vector<std::string> ptx_entries(std::string_view ptx) {
+  constexpr std::string_view kEntry = ".entry ";
+  std::vector<std::string> names;
+  for (std::size_t at = ptx.find(kEntry); at != ptx.npos; at = ptx.find(kEntry, at)) {
+    at += kEntry.size();
+    names.emplace_back(ptx.substr(at, ptx.find_first_of("( \n", at) - at));
+  }
+  return names;
+}
+
+absl::Status failure(const CompileRequest& request, nvrtcResult result, const std::string& log) {
+  absl::Status status =
+      nvrtc_status(result, "compiling " + request.source_name + " for " + request.target);
+  const std::string text = parse_ptxas_log(log).rest;
+  absl::Status with_log(status.code(), absl::StrFormat("%s\n%s", message_of(status), text));
+  return with_kind(std::move(with_log), error_kind(status));
+}
+
+absl::StatusOr<CompileResult> take_result(const NvrtcProgram& program,
+                                          const CompileRequest& request) {
+  CompileResult result;
+  const bool is_ptx = request.target.starts_with("compute_");
+  result.kind = is_ptx ? "ptx" : "cubin";
+  KILN_ASSIGN_OR_RETURN(result.image, is_ptx ? program.ptx() : program.cubin());
+  KILN_RETURN_IF_ERROR(
+      check_kernels(request.source_name, request.kernels,
+                    is_ptx ? ptx_entries(result.image) : defined_functions(result.image)));
+  PtxasLog log = parse_ptxas_log(program.log());
+  result.log = std::move(log.rest);
+  for (const std::string& name : request.kernels) {
+    const auto found = std::find_if(log.kernels.begin(), log.kernels.end(),
+                                    [&](const KernelInfo& kernel) { return kernel.name == name; });
+    result.kernels.push_back(found == log.kernels.end() ? KernelInfo{.name = name} : *found);
+  }
+  return result;
+}
+
+class NvrtcCompiler final : public Compiler {
+ public:
+  explicit NvrtcCompiler(NvrtcOptions options) : options_(std::move(options)) {}
+
+  absl::StatusOr<CompilerId> id() const override {
+    KILN_ASSIGN_OR_RETURN(const std::shared_ptr<const NvrtcLibrary> library, this->library());
+    std::string recipe;
+    for (const std::string& option : fixed_options(*library))
+      append_length_prefixed(recipe, option);
+    return CompilerId{.name = "nvrtc",
+                      .build = library->build + "-" + to_hex(hash128(recipe)).substr(0, 8),
+                      .headers = library->headers};
+  }
+
+  absl::StatusOr<CompileResult> compile(const CompileRequest& request) const override {
+    KILN_RETURN_IF_ERROR(check_hermetic(request));
+    KILN_ASSIGN_OR_RETURN(const std::shared_ptr<const NvrtcLibrary> library, this->library());
+    KILN_RETURN_IF_ERROR(check_arch(*library, request.target));
+    NvrtcProgram program(library->call);
+    KILN_RETURN_IF_ERROR(program.create(request));
+    const nvrtcResult result = program.compile(options_for(*library, request));
+    if (result != NVRTC_SUCCESS) return failure(request, result, program.log());
+    return take_result(program, request);
+  }
+
+ private:
+  absl::StatusOr<std::shared_ptr<const NvrtcLibrary>> library() const {
+    absl::MutexLock lock(&mutex_);
+    if (library_ == nullptr) {
+      KILN_ASSIGN_OR_RETURN(NvrtcLibrary loaded, load_nvrtc(options_));
+      library_ = std::make_shared<const NvrtcLibrary>(std::move(loaded));
+    }
+    return library_;
+  }
+
+  const NvrtcOptions options_;
+  mutable absl::Mutex mutex_;
+  mutable std::shared_ptr<const NvrtcLibrary> library_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+std::unique_ptr<Compiler> make_nvrtc_compiler(const NvrtcOptions& options) {
+  return std::make_unique<NvrtcCompiler>(options);
+}
+
+}  // namespace kiln::jit
