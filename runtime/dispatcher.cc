@@ -60,10 +60,10 @@ absl::Status Dispatcher::check_device_type(DeviceType type) const {
                    ErrorKind::op_not_available);
 }
 
-absl::StatusOr<Selection> Dispatcher::select(CallRef call, DeviceType type, const DeviceFacts& facts) const {
-  KILN_RETURN_IF_ERROR(check_device_type(type));
+Selection Dispatcher::select(CallRef call, DeviceType type, const DeviceFacts& facts) const {
   runtime_.selections.fetch_add(1, std::memory_order_relaxed);
   Selection selection = internal::select(candidates_, type, facts, call);
+  if (absl::Status available = check_device_type(type); !available.ok()) selection.error = std::move(available);
   if (runtime_.options.log_selection) {
     log(LogLevel::info, absl::StrFormat("select %s.%s: %s -> %s", candidates_.op, interface_.name, to_string(call),
                                         selection.chosen.value_or(message_of(selection.error))));
@@ -103,7 +103,7 @@ absl::StatusOr<const void*> Dispatcher::entry_for(DeviceSupport* support, CallRe
                                                       kMaxDevices, device.index));
   }
   KILN_ASSIGN_OR_RETURN(const DeviceFacts facts, runtime_.facts(*support, device));
-  KILN_ASSIGN_OR_RETURN(const Selection selection, select(call, device.type, facts));
+  const Selection selection = select(call, device.type, facts);
   KILN_RETURN_IF_ERROR(selection.error);
   KILN_ASSIGN_OR_RETURN(EntryPlan plan, plan_entry(*selection.chosen, call));
   const auto row = std::find_if(candidates_.rows.begin(), candidates_.rows.end(),

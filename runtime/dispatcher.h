@@ -56,7 +56,7 @@ class Dispatcher {
   // That `call` is of this interface's type and can be a key. With `stated_ok`, stated device facts are let through.
   absl::Status check_call_spec(CallRef call, bool stated_ok) const;
   // Selection for given facts, counted and logged.
-  absl::StatusOr<Selection> select(CallRef call, DeviceType type, const DeviceFacts& facts) const;
+  Selection select(CallRef call, DeviceType type, const DeviceFacts& facts) const;
   // OpNotAvailable when no implementation runs on that device type.
   absl::Status check_device_type(DeviceType type) const;
   absl::StatusOr<EntryPlan> plan_entry(const std::string& key, CallRef call) const;

@@ -48,7 +48,7 @@ absl::StatusOr<std::string> Op::key_for(std::string_view interface, CallRef call
     if (where.sm_count != 0) facts.sm_count = where.sm_count;
     if (where.smem_budget != 0) facts.smem_budget = where.smem_budget;
   }
-  KILN_ASSIGN_OR_RETURN(Selection selection, dispatcher->select(call, where.device.type, facts));
+  Selection selection = dispatcher->select(call, where.device.type, facts);
   KILN_RETURN_IF_ERROR(selection.error);
   return *std::move(selection.chosen);
 }

@@ -57,6 +57,8 @@ RuntimeOptions RuntimeOptions::from_environment() {
   options.strict_cache = on("KILN_STRICT");
   options.kernel_path = env("KILN_KERNEL_PATH");
   options.nvrtc = env("KILN_NVRTC");
+  options.cuda_home = env("CUDA_HOME");
+  if (options.cuda_home.empty()) options.cuda_home = env("CUDA_PATH");
   options.cxx = env("KILN_CXX");
   options.backend_path = split(env("KILN_BACKEND_PATH"), ':');
   options.disabled_backends = split(env("KILN_DISABLE_BACKENDS"), ',');

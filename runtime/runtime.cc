@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "jit/nvrtc_compiler.h"
-#include "runtime/cuda_support.h"
+#include "runtime/cuda_device.h"
 #include "runtime/families.h"
 #include "runtime/guarded.h"
 #include "runtime/plugins.h"
@@ -47,7 +47,10 @@ Runtime::Runtime(RuntimeOptions options) : impl_(std::make_unique<Impl>(std::mov
   internal::add_family_sources(sources);
   in_tree.add_sources(sources);
   internal::register_families(in_tree);
-  in_tree.register_device_support(make_cuda_support(jit::make_nvrtc_compiler({.library = impl_->options.nvrtc})));
+  jit::NvrtcOptions nvrtc;
+  nvrtc.library = impl_->options.nvrtc;
+  nvrtc.cuda_home = impl_->options.cuda_home;
+  in_tree.register_device_support(make_cuda_support(jit::make_nvrtc_compiler(nvrtc)));
   const absl::Status status = commit(std::move(in_tree));
   if (!status.ok()) log(LogLevel::error, "in-tree families: " + message_of(status));
 }

@@ -39,6 +39,7 @@ struct RuntimeOptions {
   bool strict_cache = false;
   std::string kernel_path;             // KILN_KERNEL_PATH: embedded sources are read from here instead
   std::string nvrtc;                   // KILN_NVRTC: libnvrtc to open; empty: looked for
+  std::string cuda_home;               // CUDA_HOME, else CUDA_PATH: the toolkit; empty: /usr/local/cuda
   std::string cxx;                     // KILN_CXX: host compiler of the CPU backend; empty: c++
   std::vector<std::string> backend_path;      // KILN_BACKEND_PATH: folders and files
   std::vector<std::string> disabled_backends; // KILN_DISABLE_BACKENDS
