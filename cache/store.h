@@ -14,6 +14,10 @@
 
 #include "cache/artifact.h"
 
+namespace kiln {
+class FileSystem;
+}  // namespace kiln
+
 namespace kiln::cache {
 
 // Where an artifact was found.
@@ -79,6 +83,8 @@ class KILN_EXPORT Store {
 };
 
 KILN_EXPORT std::unique_ptr<Store> make_store(const StoreOptions& options);
+// The same on another file system, which must outlive the store and its leases (tests let it fail).
+KILN_EXPORT std::unique_ptr<Store> make_store(const StoreOptions& options, FileSystem& fs);
 
 }  // namespace kiln::cache
 

@@ -1,0 +1,65 @@
+#ifndef KILN_CACHE_CACHE_DIR_H_
+#define KILN_CACHE_CACHE_DIR_H_
+
+#include "base/file_system.h"
+#include "cache/artifact.h"
+
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+namespace kiln::cache {
+
+// The folder of a disk tier: its layout, whom it trusts, and what happens when it gives trouble.
+//
+//   DIR/v1/ab/<64 hex>.kiln     an artifact whose key begins with ab
+//   DIR/v1/ab/tmp.<unique>      one being written
+//   DIR/leases/<64 hex>.lease   the right to build one
+//   DIR/quarantine/<64 hex>.kiln  a damaged one, the newest for each key
+//
+// A cached binary is code. Folders and files must therefore belong to this user or to root, and
+// nobody else may have been able to write them; links are not followed. Thread-safe.
+class CacheDir {
+ public:
+  // `path` is made absolute once, so that a later change or removal of the current folder does not
+  // matter.
+  CacheDir(FileSystem& fs, std::string path, bool strict);
+
+  // Ok when the folder exists or could be made, and is trusted.
+  const absl::Status& state() const { return state_; }
+  const std::string& path() const { return path_; }
+  FileSystem& fs() const { return fs_; }
+
+  std::string artifact_folder(const CompileKey& key) const;
+  std::string artifact_path(const CompileKey& key) const;
+  std::string quarantine_path(const CompileKey& key) const;
+  std::string lease_path(const CompileKey& key) const;
+  std::string lease_folder() const { return path_ + "/leases"; }
+  std::string quarantine_folder() const { return path_ + "/quarantine"; }
+
+  // Makes `folder`, one of the above, as far as it is missing, and checks it.
+  absl::Status make_folder(const std::string& folder) const;
+  // Ok: trusted. NotFound: not there. PermissionDenied: names what must hold.
+  absl::Status check_folder(const std::string& folder) const;
+  absl::Status check_file(const FileInfo& info, const std::string& path) const;
+
+  // Counts `status` and warns once for each kind of it. Returns it when strict, else ok.
+  absl::Status trouble(const absl::Status& status) const;
+  std::int64_t errors() const { return errors_.load(); }
+
+ private:
+  absl::Status prepare();
+
+  FileSystem& fs_;
+  std::string path_;
+  const bool strict_;
+  absl::Status state_;
+  mutable std::atomic<std::int64_t> errors_{0};
+};
+
+}  // namespace kiln::cache
+
+#endif  // KILN_CACHE_CACHE_DIR_H_

@@ -1,0 +1,186 @@
+#include "cache/lease.h"
+
+#include <kiln/status.h>
+
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_format.h>
+#include <absl/strings/str_split.h>
+#include <absl/time/clock.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unistd.h>
+#include <utility>
+
+namespace kiln::cache {
+namespace {
+
+constexpr std::int64_t kMaxLeaseBytes = 4096;
+constexpr absl::Duration kFirstPoll = absl::Milliseconds(1);
+constexpr absl::Duration kLastPoll = absl::Milliseconds(50);
+// By how much clocks of hosts that share a folder may differ before an old lease is believed to be
+// young.
+constexpr absl::Duration kClockSkew = absl::Minutes(5);
+
+std::string lease_text() {
+  const ProcessId me = current_process();
+  // The last line makes every lease another text, also two of one process.
+  return absl::StrFormat("kiln-lease 1\n%s\n%d\n%d\n%s\n", me.host, me.pid, me.start,
+                         unique_suffix());
+}
+
+std::optional<ProcessId> parse_lease(const std::string& text) {
+  const std::vector<std::string> lines = absl::StrSplit(text, '\n');
+  ProcessId out;
+  if (lines.size() != 6 || lines[0] != "kiln-lease 1" || !lines[5].empty()) return std::nullopt;
+  if (!absl::SimpleAtoi(lines[2], &out.pid) || !absl::SimpleAtoi(lines[3], &out.start))
+    return std::nullopt;
+  out.host = lines[1];
+  return out;
+}
+
+bool same_file(const FileInfo& a, const FileInfo& b) {
+  return a.inode == b.inode && a.device == b.device;
+}
+
+bool same_view(const LeaseView& a, const LeaseView& b) {
+  return same_file(a.info, b.info) && a.info.modified == b.info.modified && a.content == b.content;
+}
+
+}  // namespace
+
+class Lease::Impl {
+ public:
+  Impl(std::shared_ptr<LeaseFiles> files, std::string path, Fd fd)
+      : files_(std::move(files)), path_(std::move(path)), fd_(std::move(fd)), pid_(::getpid()) {}
+  ~Impl() {
+    // A forked child has a copy of this object, but the lease is its parent's.
+    if (pid_ == ::getpid()) files_->release(path_, fd_);
+  }
+  const Fd& fd() const { return fd_; }
+
+ private:
+  const std::shared_ptr<LeaseFiles> files_;
+  const std::string path_;
+  const Fd fd_;
+  const pid_t pid_;
+};
+
+Lease::Lease() = default;
+Lease::Lease(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Lease::Lease(Lease&&) noexcept = default;
+Lease& Lease::operator=(Lease&&) noexcept = default;
+Lease::~Lease() = default;
+
+LeaseFiles::LeaseFiles(std::shared_ptr<const CacheDir> dir, absl::Duration lease_wait,
+                       absl::Duration heartbeat)
+    : dir_(std::move(dir)), lease_wait_(lease_wait), heartbeat_(dir_->fs(), heartbeat) {}
+
+absl::StatusOr<Lease> LeaseFiles::acquire(const CompileKey& key, absl::Time deadline) {
+  const std::string path = dir_->lease_path(key);
+  const auto without = [this](const absl::Status& why) -> absl::StatusOr<Lease> {
+    KILN_RETURN_IF_ERROR(dir_->trouble(why));
+    return Lease();
+  };
+  if (!dir_->state().ok()) return without(dir_->state());
+  if (const absl::Status made = dir_->make_folder(dir_->lease_folder()); !made.ok())
+    return without(made);
+
+  const std::optional<std::uint64_t> inode_before = artifact_inode(key);
+  std::optional<LeaseView> seen;
+  absl::Time seen_since;
+  absl::Duration pause = kFirstPoll;
+  for (bool waited = false;; waited = true) {
+    if (waited && built_meanwhile(key, inode_before)) return Lease();
+    absl::StatusOr<Lease> mine = create(path);
+    if (mine.ok()) return mine;
+    if (!absl::IsAlreadyExists(mine.status())) return without(mine.status());
+    if (!waited) ++waits_;
+
+    absl::StatusOr<LeaseView> view = look(path);
+    if (!view.ok() && !absl::IsNotFound(view.status())) return without(view.status());
+    if (view.ok()) {
+      if (!seen || !same_view(*seen, *view)) {
+        seen = *std::move(view);
+        seen_since = absl::Now();
+      }
+      if (is_stale(*seen, seen_since)) {
+        take_away(path, *seen);
+        seen.reset();
+        continue;
+      }
+    }
+    const absl::Time now = absl::Now();
+    if (now >= deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrFormat("cache: the lease of %s must become free before the deadline, got none; "
+                          "process %d holds it",
+                          to_hex(key), seen && seen->holder ? seen->holder->pid : -1));
+    }
+    absl::SleepFor(std::min(pause, deadline - now));
+    pause = std::min(pause * 1.5, kLastPoll);
+  }
+}
+
+absl::StatusOr<Lease> LeaseFiles::create(const std::string& path) {
+  KILN_ASSIGN_OR_RETURN(Fd fd, dir_->fs().create(path));
+  if (const absl::Status written = write_all(dir_->fs(), fd, lease_text()); !written.ok()) {
+    dir_->fs().unlink(path).IgnoreError();
+    return written;
+  }
+  auto impl = std::make_unique<Lease::Impl>(shared_from_this(), path, std::move(fd));
+  heartbeat_.add(&impl->fd());
+  return Lease(std::move(impl));
+}
+
+void LeaseFiles::release(const std::string& path, const Fd& fd) {
+  heartbeat_.remove(&fd);
+  const absl::StatusOr<FileInfo> mine = dir_->fs().stat(fd);
+  const absl::StatusOr<FileInfo> there = dir_->fs().stat(path);
+  if (mine.ok() && there.ok() && same_file(*mine, *there)) dir_->fs().unlink(path).IgnoreError();
+}
+
+absl::StatusOr<LeaseView> LeaseFiles::look(const std::string& path) {
+  LeaseView view;
+  KILN_ASSIGN_OR_RETURN(const Fd fd, dir_->fs().open_read(path));
+  KILN_ASSIGN_OR_RETURN(view.info, dir_->fs().stat(fd));
+  KILN_RETURN_IF_ERROR(dir_->check_file(view.info, path));
+  KILN_ASSIGN_OR_RETURN(view.content, read_all(dir_->fs(), fd, kMaxLeaseBytes));
+  view.holder = parse_lease(view.content);
+  return view;
+}
+
+bool LeaseFiles::is_stale(const LeaseView& view, absl::Time seen_since) const {
+  if (view.holder && is_gone(*view.holder)) return true;
+  const absl::Time now = absl::Now();
+  // Silence is measured by this process's own clock from when it saw the last beat. A file that was
+  // old long before need not be watched as well.
+  return now - seen_since >= lease_wait_ || now - view.info.modified >= lease_wait_ + kClockSkew;
+}
+
+void LeaseFiles::take_away(const std::string& path, const LeaseView& stale) {
+  // Renamed to a name of our own first: of several waiters one wins. It then looks at what it took,
+  // for between the verdict and the rename another may have taken the stale one away and made its
+  // own.
+  const std::string taken = absl::StrFormat("%s.%s", path, unique_suffix());
+  if (!dir_->fs().rename(path, taken).ok()) return;
+  const absl::StatusOr<LeaseView> view = look(taken);
+  if (view.ok() && !same_view(*view, stale)) dir_->fs().link(taken, path).IgnoreError();
+  dir_->fs().unlink(taken).IgnoreError();
+}
+
+std::optional<std::uint64_t> LeaseFiles::artifact_inode(const CompileKey& key) {
+  const absl::StatusOr<FileInfo> info = dir_->fs().stat(dir_->artifact_path(key));
+  if (!info.ok()) return std::nullopt;
+  return info->inode;
+}
+
+bool LeaseFiles::built_meanwhile(const CompileKey& key,
+                                 const std::optional<std::uint64_t>& inode_before) {
+  const std::optional<std::uint64_t> now = artifact_inode(key);
+  return now && now != inode_before;
+}
+
+}  // namespace kiln::cache

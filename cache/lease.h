@@ -1,0 +1,86 @@
+#ifndef KILN_CACHE_LEASE_H_
+#define KILN_CACHE_LEASE_H_
+
+#include "base/file_system.h"
+#include "base/process.h"
+#include "cache/cache_dir.h"
+#include "cache/store.h"
+
+#include <absl/base/thread_annotations.h>
+#include <absl/status/status.h>
+#include <absl/status/statusor.h>
+#include <absl/synchronization/mutex.h>
+#include <absl/time/time.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace kiln::cache {
+
+// Touches the lease files that this process holds, from one thread that lives only while there are
+// any. Thread-safe.
+class Heartbeat {
+ public:
+  Heartbeat(FileSystem& fs, absl::Duration period) : fs_(fs), period_(period) {}
+  ~Heartbeat();
+
+  // `fd` must stay open until `remove` returns. Touched through the descriptor: a file that was
+  // taken away from its holder is then touched to no effect, and never its successor.
+  void add(const Fd* fd);
+  void remove(const Fd* fd);
+
+ private:
+  void run();
+
+  FileSystem& fs_;
+  const absl::Duration period_;
+  absl::Mutex mutex_;
+  std::vector<const Fd*> held_ ABSL_GUARDED_BY(mutex_);
+  bool running_ ABSL_GUARDED_BY(mutex_) = false;  // false: `thread_` is about to end or has ended
+  std::thread thread_ ABSL_GUARDED_BY(mutex_);
+};
+
+// What a waiter has seen of a lease file: who holds it and when it last changed.
+struct LeaseView {
+  FileInfo info;
+  std::string content;
+  std::optional<ProcessId> holder;  // nullopt: the file is not (yet) readable as a lease
+};
+
+// Leases as files: created exclusively, holding host, pid, start time and a number of their own,
+// kept fresh by a heartbeat. A lease is advice: losing one, or two processes holding one, costs a
+// second build and nothing else. Thread-safe.
+class LeaseFiles : public std::enable_shared_from_this<LeaseFiles> {
+ public:
+  LeaseFiles(std::shared_ptr<const CacheDir> dir, absl::Duration lease_wait,
+             absl::Duration heartbeat);
+
+  // As Store::lease.
+  absl::StatusOr<Lease> acquire(const CompileKey& key, absl::Time deadline);
+  // Removes the file if it still is the one behind `fd`.
+  void release(const std::string& path, const Fd& fd);
+
+  std::int64_t waits() const { return waits_.load(); }
+
+ private:
+  absl::StatusOr<Lease> create(const std::string& path);
+  absl::StatusOr<LeaseView> look(const std::string& path);
+  bool is_stale(const LeaseView& view, absl::Time seen_since) const;
+  void take_away(const std::string& path, const LeaseView& stale);
+  bool built_meanwhile(const CompileKey& key, const std::optional<std::uint64_t>& inode_before);
+  std::optional<std::uint64_t> artifact_inode(const CompileKey& key);
+
+  const std::shared_ptr<const CacheDir> dir_;
+  const absl::Duration lease_wait_;
+  Heartbeat heartbeat_;
+  std::atomic<std::int64_t> waits_{0};
+};
+
+}  // namespace kiln::cache
+
+#endif  // KILN_CACHE_LEASE_H_

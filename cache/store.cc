@@ -1,0 +1,140 @@
+#include "cache/store.h"
+
+#include <kiln/status.h>
+
+#include "base/file_system.h"
+#include "cache/cache_dir.h"
+#include "cache/disk_tier.h"
+#include "cache/lease.h"
+#include "cache/memory_tier.h"
+#include "cache/tier.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace kiln::cache {
+namespace {
+
+// The variable's value if it is set and not empty.
+std::optional<std::string> from_environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return std::string(value);
+}
+
+class TieredStore final : public Store {
+ public:
+  TieredStore(const StoreOptions& options, FileSystem& fs) {
+    tiers_.push_back(make_memory_tier(options.max_memory_bytes));
+    if (options.disk_dir.empty()) return;
+    dir_ = std::make_shared<const CacheDir>(fs, options.disk_dir, options.strict);
+    // A folder that cannot be used was warned of once. Only a strict store keeps asking it, to fail
+    // each time.
+    if (!dir_->state().ok() && !options.strict) return;
+    tiers_.push_back(make_disk_tier(dir_));
+    leases_ = std::make_shared<LeaseFiles>(dir_, options.lease_wait, options.heartbeat);
+    if (dir_->state().ok()) disk_dir_ = dir_->path();
+  }
+
+  absl::StatusOr<std::optional<Found>> find(const Artifact& wanted) override {
+    for (std::size_t i = 0; i < tiers_.size(); ++i) {
+      KILN_ASSIGN_OR_RETURN(std::shared_ptr<const Artifact> artifact, tiers_[i]->find(wanted));
+      if (artifact == nullptr) continue;
+      for (std::size_t before = i; before-- > 0;)
+        KILN_RETURN_IF_ERROR(tiers_[before]->put(artifact));
+      ++hits_[static_cast<std::size_t>(tiers_[i]->kind())];
+      return Found{std::move(artifact), tiers_[i]->kind()};
+    }
+    ++misses_;
+    return std::nullopt;
+  }
+
+  absl::Status put(std::shared_ptr<const Artifact> artifact) override {
+    if (artifact == nullptr)
+      return absl::InvalidArgumentError("cache: put must get an artifact, got null");
+    absl::Status first;
+    // All tiers are tried: a strict store reports the disk's error, and the process still has its
+    // artifact.
+    for (const auto& tier : tiers_) first.Update(tier->put(artifact));
+    if (first.ok()) ++stored_;
+    return first;
+  }
+
+  absl::StatusOr<Lease> lease(const CompileKey& key, absl::Time deadline) override {
+    if (leases_ == nullptr) return Lease();
+    return leases_->acquire(key, deadline);
+  }
+
+  StoreStats stats() const override {
+    StoreStats out;
+    out.memory_hits = hits_[static_cast<std::size_t>(TierKind::memory)];
+    out.disk_hits = hits_[static_cast<std::size_t>(TierKind::disk)];
+    out.layer_hits = hits_[static_cast<std::size_t>(TierKind::layer)];
+    out.remote_hits = hits_[static_cast<std::size_t>(TierKind::remote)];
+    out.misses = misses_;
+    out.stored = stored_;
+    for (const auto& tier : tiers_) {
+      const TierCounters& counters = tier->counters();
+      out.quarantined += counters.quarantined;
+      out.evicted += counters.evicted;
+      out.errors += counters.errors;
+      out.bytes_read += counters.bytes_read;
+      out.bytes_written += counters.bytes_written;
+    }
+    if (dir_ != nullptr) out.errors += dir_->errors();
+    if (leases_ != nullptr) out.lease_waits = leases_->waits();
+    return out;
+  }
+
+  const std::string& disk_dir() const override { return disk_dir_; }
+
+ private:
+  std::vector<std::unique_ptr<Tier>> tiers_;  // fixed after construction
+  std::shared_ptr<const CacheDir> dir_;
+  std::shared_ptr<LeaseFiles> leases_;
+  std::string disk_dir_;
+  std::atomic<std::int64_t> hits_[4] = {};  // by TierKind
+  std::atomic<std::int64_t> misses_{0};
+  std::atomic<std::int64_t> stored_{0};
+};
+
+}  // namespace
+
+std::string_view to_string(TierKind kind) {
+  switch (kind) {
+    case TierKind::memory:
+      return "memory";
+    case TierKind::disk:
+      return "disk";
+    case TierKind::layer:
+      return "layer";
+    case TierKind::remote:
+      return "remote";
+  }
+  return "invalid";
+}
+
+std::string default_cache_dir() {
+  if (auto dir = from_environment("KILN_CACHE_DIR")) return *dir;
+  // The XDG rules say that a path that is not absolute is to be ignored.
+  if (auto base = from_environment("XDG_CACHE_HOME"); base && base->front() == '/')
+    return *base + "/kiln";
+  if (auto home = from_environment("HOME")) return *home + "/.cache/kiln";
+  return "";
+}
+
+std::unique_ptr<Store> make_store(const StoreOptions& options) {
+  return make_store(options, real_file_system());
+}
+
+std::unique_ptr<Store> make_store(const StoreOptions& options, FileSystem& fs) {
+  return std::make_unique<TieredStore>(options, fs);
+}
+
+}  // namespace kiln::cache
