@@ -1,0 +1,146 @@
+#include "runtime/cuda_module.h"
+
+#include <absl/strings/str_format.h>
+
+#include <array>
+#include <vector>
+
+namespace kiln {
+namespace {
+
+class CudaImage : public LoadedImage {
+ public:
+  CudaImage(const CudaDriver& driver, const CudaContext& context, CUlibrary library)
+      : driver_(driver), context_(context), library_(library) {}
+
+  ~CudaImage() override {
+    if (process_is_exiting()) return;
+    const RelaxedCapture relaxed(driver_);
+    const ScopedContext current(driver_, context_);
+    driver_.library_unload(library_);  // nothing can be done when it fails
+  }
+
+  CudaImage(const CudaImage&) = delete;
+  CudaImage& operator=(const CudaImage&) = delete;
+
+  std::span<void* const> functions() const override { return functions_; }
+
+  absl::Status find(const std::string& name) {
+    const auto what = [&](std::string_view step) {
+      return absl::StrFormat("cuda:%d: %s kernel \"%s\"", context_.index, step, name);
+    };
+    CUkernel kernel = nullptr;
+    CUfunction function = nullptr;
+    CUresult result = driver_.library_get_kernel(&kernel, library_, name.c_str());
+    if (result != CUDA_SUCCESS) return driver_.status(result, what("finding"));
+    result = driver_.kernel_get_function(&function, kernel);
+    // Loading is lazy by default; older drivers without cuFuncLoad do the rest at the first launch.
+    if (result == CUDA_SUCCESS && driver_.func_load != nullptr)
+      result = driver_.func_load(function);
+    if (result != CUDA_SUCCESS) return driver_.status(result, what("loading"));
+    functions_.push_back(function);
+    return absl::OkStatus();
+  }
+
+ private:
+  const CudaDriver& driver_;
+  const CudaContext& context_;
+  CUlibrary library_;
+  std::vector<void*> functions_;
+};
+
+// What the driver's own assembler has to say about PTX that it refuses.
+class JitLog {
+ public:
+  std::span<CUjit_option> options() { return options_; }
+  void** values() { return values_.data(); }
+  std::string_view text() const { return std::string_view(buffer_.data()); }
+
+ private:
+  std::array<char, 4096> buffer_{};
+  std::array<CUjit_option, 2> options_{CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  // Sizes travel in the pointer itself.
+  std::array<void*, 2> values_{buffer_.data(), reinterpret_cast<void*>(buffer_.size() - 1)};
+};
+
+absl::StatusOr<CUlibrary> load_library(const CudaDriver& driver, const CudaContext& context,
+                                       std::string_view kind, std::string_view image) {
+  // The driver is told no size: it reads a cubin's from its header and PTX up to a final zero.
+  std::string terminated;
+  const char* data = image.data();
+  if (kind == "ptx") {
+    terminated = std::string(image);
+    data = terminated.c_str();
+  }
+  JitLog log;
+  CUlibrary library = nullptr;
+  const CUresult result = driver.library_load_data(
+      &library, data, log.options().data(), log.values(),
+      static_cast<unsigned int>(log.options().size()), nullptr, nullptr, 0);
+  if (result == CUDA_SUCCESS) return library;
+  std::string what = absl::StrFormat("cuda:%d: loading a %s image of %d bytes for sm_%d",
+                                     context.index, kind, image.size(), context.arch);
+  if (!log.text().empty()) what += absl::StrFormat(" (%s)", log.text());
+  return driver.status(result, what);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LoadedImage>> load_cuda_image(const CudaDriver& driver,
+                                                             const CudaContext& context,
+                                                             std::string_view kind,
+                                                             std::string_view image,
+                                                             std::span<const std::string> kernels) {
+  if ((kind != "cubin" && kind != "ptx") || image.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("cuda:%d: an image must be a cubin or ptx with contents: got %d bytes of "
+                        "kind \"%s\"",
+                        context.index, image.size(), kind));
+  }
+  const RelaxedCapture relaxed(driver);
+  const ScopedContext current(driver, context);
+  KILN_RETURN_IF_ERROR(driver.status(
+      current.result(), absl::StrFormat("cuda:%d: making the context current", context.index)));
+  KILN_ASSIGN_OR_RETURN(const CUlibrary library, load_library(driver, context, kind, image));
+  auto loaded = std::make_unique<CudaImage>(driver, context, library);
+  for (const std::string& kernel : kernels) KILN_RETURN_IF_ERROR(loaded->find(kernel));
+  return loaded;
+}
+
+absl::Status prepare_cuda_function(const CudaDriver& driver, const CudaContext& context,
+                                   CUfunction function, std::uint32_t smem_bytes) {
+  const auto what = [&](std::string_view step) {
+    return absl::StrFormat("cuda:%d: %s of a kernel", context.index, step);
+  };
+  const ScopedContext current(driver, context);
+  KILN_RETURN_IF_ERROR(driver.status(current.result(), what("preparing the launch")));
+  int fixed = 0;
+  KILN_RETURN_IF_ERROR(driver.status(
+      driver.func_get_attribute(&fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function),
+      what("reading the static shared memory")));
+  if (std::int64_t{fixed} + smem_bytes > context.smem_budget) {
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "cuda:%d: a block's shared memory must fit the device's limit of %d bytes: got %d dynamic "
+        "and %d static bytes",
+        context.index, context.smem_budget, smem_bytes, fixed));
+  }
+  int allowed = 0;
+  KILN_RETURN_IF_ERROR(
+      driver.status(driver.func_get_attribute(
+                        &allowed, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, function),
+                    what("reading the allowed shared memory")));
+  const int wanted = static_cast<int>(smem_bytes);  // fits: it is below the budget
+  if (wanted > allowed) {
+    KILN_RETURN_IF_ERROR(
+        driver.status(driver.func_set_attribute(
+                          function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, wanted),
+                      absl::StrFormat("cuda:%d: allowing %d bytes of dynamic shared memory a block",
+                                      context.index, wanted)));
+  }
+  if (context.arch < 90) return absl::OkStatus();
+  return driver.status(
+      driver.func_set_attribute(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
+      what("allowing large clusters"));
+}
+
+}  // namespace kiln
