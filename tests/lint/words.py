@@ -6,7 +6,7 @@ BANNED = [
     (re.compile(r"(?<![\w.<$}/-])/(work|root)/|(?<![\w.<$}/-])/home/\w"), "names a path of one machine"),
     (re.compile(r"\b(TODO|FIXME|XXX|HACK)\b"), "marks unfinished work: finish it, or open an issue"),
     # NVIDIA's own word for the libcuda.so of the toolkit is "stub library"
-    (re.compile(r"\bstub\b(?! librar)", re.I), "speaks of a stub: the tree holds only what works"),
+    (re.compile(r"(?<!toolkit's )\bstub\b(?! librar)", re.I), "speaks of a stub: the tree holds only what works"),
     (re.compile(r"\b(pypi\.org|files\.pythonhosted\.org|registry\.npmjs\.org|crates\.io|proxy\.golang\.org|"
                 r"(deb|security)\.debian\.org|conda\.anaconda\.org|index-url)\b"), "names a package registry's host"),
 ]
