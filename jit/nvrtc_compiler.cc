@@ -1,6 +1,7 @@
 #include "jit/nvrtc_compiler.h"
 
 #include "base/hash128.h"
+#include "jit/current_folder.h"
 #include "jit/elf_symbols.h"
 #include "jit/hermetic.h"
 #include "jit/ptxas_log.h"
@@ -171,6 +172,15 @@ absl::StatusOr<CompileResult> take_result(const NvrtcProgram& program,
   return result;
 }
 
+absl::StatusOr<CompileResult> compile_with(const NvrtcLibrary& library,
+                                           const CompileRequest& request) {
+  NvrtcProgram program(library.call);
+  KILN_RETURN_IF_ERROR(program.create(request));
+  const nvrtcResult result = program.compile(options_for(library, request));
+  if (result != NVRTC_SUCCESS) return failure(request, result, program.log());
+  return take_result(program, request);
+}
+
 CompilerId id_of(const NvrtcLibrary& library) {
   std::string recipe;
   for (const std::string& option : fixed_options(library)) append_length_prefixed(recipe, option);
@@ -193,11 +203,9 @@ class NvrtcCompiler final : public Compiler {
     KILN_ASSIGN_OR_RETURN(const std::shared_ptr<const Loaded> loaded, this->loaded());
     const NvrtcLibrary& library = loaded->library;
     KILN_RETURN_IF_ERROR(check_arch(library, request.target));
-    NvrtcProgram program(library.call);
-    KILN_RETURN_IF_ERROR(program.create(request));
-    const nvrtcResult result = program.compile(options_for(library, request));
-    if (result != NVRTC_SUCCESS) return failure(request, result, program.log());
-    return take_result(program, request);
+    absl::StatusOr<CompileResult> result;
+    KILN_RETURN_IF_ERROR(with_current_folder([&] { result = compile_with(library, request); }));
+    return result;
   }
 
  private:
