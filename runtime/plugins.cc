@@ -57,7 +57,8 @@ std::vector<std::string> find_plugins(const RuntimeOptions& options) {
     else
       add_file(files, entry);
   }
-  if (const std::string folder = install_backend_dir(); !folder.empty()) add_folder(files, folder);
+  const std::string installed = options.load_installed_backends ? install_backend_dir() : "";
+  if (!installed.empty()) add_folder(files, installed);
   return files;
 }
 

@@ -156,10 +156,12 @@ void Runtime::load_backends() {
       impl_->failures.push_back({file, message_of(status)});
     };
 #ifdef KILN_STATIC_BACKENDS
-    Registry cpu("built-in cpu backend");
-    absl::Status filled = internal::guarded("cpu", [&] { return fill_cpu_backend(cpu); });
-    if (filled.ok()) filled = commit(std::move(cpu));
-    if (!filled.ok()) skip("built-in cpu backend", filled);
+    if (impl_->options.load_installed_backends) {
+      Registry cpu("built-in cpu backend");
+      absl::Status filled = internal::guarded("cpu", [&] { return fill_cpu_backend(cpu); });
+      if (filled.ok()) filled = commit(std::move(cpu));
+      if (!filled.ok()) skip("built-in cpu backend", filled);
+    }
 #endif
     for (const std::string& file : internal::find_plugins(impl_->options)) {
       const auto named = [&](const std::string& name) {

@@ -43,6 +43,7 @@ struct RuntimeOptions {
   std::string cuda_home;    // CUDA_HOME, else CUDA_PATH: the toolkit; empty: /usr/local/cuda
   std::string cxx;          // KILN_CXX: host compiler of the CPU backend; empty: c++
   std::vector<std::string> backend_path;           // KILN_BACKEND_PATH: folders and files
+  bool load_installed_backends = true;         // those beside the library; tests leave them out
   std::vector<std::string> disabled_backends;      // KILN_DISABLE_BACKENDS
   std::vector<std::string> only, exclude, prefer;  // KILN_SELECT="only=a,b;exclude=c;prefer=d"
   bool log_selection = false;                      // KILN_LOG=select
