@@ -3,10 +3,34 @@
 #include <absl/strings/str_format.h>
 
 #include <array>
+#include <cstring>
+#include <elf.h>
 #include <vector>
 
 namespace kiln {
 namespace {
+
+// True when the image is an ELF file whose tables and sections lie within it. The driver is told no
+// size and trusts the file, so one that was cut short must not reach it.
+bool is_whole_elf(std::string_view image) {
+  Elf64_Ehdr header;
+  if (image.size() < sizeof(header)) return false;
+  std::memcpy(&header, image.data(), sizeof(header));
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shentsize != sizeof(Elf64_Shdr))
+    return false;
+  const auto fits = [&](std::uint64_t offset, std::uint64_t bytes) {
+    return offset <= image.size() && bytes <= image.size() - offset;
+  };
+  if (!fits(header.e_phoff, std::uint64_t{header.e_phnum} * header.e_phentsize)) return false;
+  if (!fits(header.e_shoff, std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr))) return false;
+  for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    std::memcpy(&section, image.data() + header.e_shoff + i * sizeof(section), sizeof(section));
+    if (section.sh_type != SHT_NOBITS && !fits(section.sh_offset, section.sh_size)) return false;
+  }
+  return true;
+}
 
 // What the driver's own assembler has to say about PTX that it refuses. Lives as long as its
 // library: loading is lazy by default, so the driver may assemble, and write here, later than in
@@ -98,6 +122,11 @@ absl::StatusOr<std::unique_ptr<LoadedImage>> load_cuda_image(const CudaDriver& d
         absl::StrFormat("cuda:%d: an image must be a cubin or ptx with contents: got %d bytes of "
                         "kind \"%s\"",
                         context.index, image.size(), kind));
+  }
+  if (kind == "cubin" && !is_whole_elf(image)) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "cuda:%d: a cubin must be a whole ELF file: got %d bytes that are damaged or none",
+        context.index, image.size()));
   }
   const RelaxedCapture relaxed(driver);
   const ScopedContext current(driver, context);

@@ -87,6 +87,17 @@ TEST_F(CudaLaunchTest, ImagesThatAreNoneAreRefused) {
   EXPECT_THAT(support_->load(0, "cubin", "", {}), status_is(absl::StatusCode::kInvalidArgument));
 }
 
+TEST_F(CudaLaunchTest, CubinThatWasCutShortNeverReachesTheDriver) {
+  const std::string image = *compile();
+  const std::vector<std::string> names{"add_one"};
+  for (std::size_t size = 1; size < image.size(); size += 97) {
+    // A buffer of just that size, so that a sanitizer sees any read beyond it.
+    const std::string cut(image.data(), size);
+    EXPECT_THAT(support_->load(0, "cubin", cut, names),
+                status_is(absl::StatusCode::kInvalidArgument, HasSubstr("whole ELF file")));
+  }
+}
+
 TEST_F(CudaLaunchTest, PrepareAllowsAllTheSharedMemoryThereIs) {
   const int budget = static_cast<int>(facts_.smem_budget);
   ASSERT_THAT(support_->prepare(0, function(last_shared_byte), static_cast<std::uint32_t>(budget)),
