@@ -6,13 +6,12 @@
 #include "jit/hermetic.h"
 #include "jit/ptxas_log.h"
 
-#include <absl/base/thread_annotations.h>
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
-#include <absl/synchronization/mutex.h>
 
 #include <algorithm>
 #include <charconv>
+#include <mutex>
 #include <utility>
 
 namespace kiln::jit {
@@ -215,7 +214,7 @@ class NvrtcCompiler final : public Compiler {
   };
 
   absl::StatusOr<std::shared_ptr<const Loaded>> loaded() const {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     if (loaded_ == nullptr) {
       KILN_ASSIGN_OR_RETURN(NvrtcLibrary library, load_nvrtc(options_));
       CompilerId id = id_of(library);
@@ -225,8 +224,8 @@ class NvrtcCompiler final : public Compiler {
   }
 
   const NvrtcOptions options_;
-  mutable absl::Mutex mutex_;
-  mutable std::shared_ptr<const Loaded> loaded_ ABSL_GUARDED_BY(mutex_);
+  mutable std::mutex mutex_;  // guards all below
+  mutable std::shared_ptr<const Loaded> loaded_;
 };
 
 }  // namespace
