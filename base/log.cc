@@ -1,9 +1,10 @@
 #include "base/log.h"
 
+#include "base/mutex.h"
+
 #include <absl/base/const_init.h>
 #include <absl/base/thread_annotations.h>
 #include <absl/container/flat_hash_set.h>
-#include <absl/synchronization/mutex.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
@@ -56,7 +57,7 @@ LogSink make_default_sink() {
 // The sink in force and what log_once has said. Never destroyed: threads may log while the process
 // exits.
 struct LogState {
-  absl::Mutex mutex;
+  Mutex mutex;
   std::shared_ptr<const LogSink> sink ABSL_GUARDED_BY(mutex);
   absl::flat_hash_set<std::string> said ABSL_GUARDED_BY(mutex);
 };
@@ -68,7 +69,7 @@ LogState& state() {
 
 std::shared_ptr<const LogSink> current_sink() {
   LogState& s = state();
-  absl::MutexLock lock(&s.mutex);
+  MutexLock lock(s.mutex);
   if (s.sink == nullptr) s.sink = std::make_shared<const LogSink>(make_default_sink());
   return s.sink;
 }
@@ -81,7 +82,7 @@ void set_log_sink(LogSink sink) {
   std::shared_ptr<const LogSink> next;
   if (sink) next = std::make_shared<const LogSink>(std::move(sink));
   LogState& s = state();
-  absl::MutexLock lock(&s.mutex);
+  MutexLock lock(s.mutex);
   s.sink.swap(next);
 }
 
@@ -98,7 +99,7 @@ void log(LogLevel level, std::string_view message) {
 void log_once(LogLevel level, std::string_view what, std::string_view message) {
   try {
     LogState& s = state();
-    absl::MutexLock lock(&s.mutex);
+    MutexLock lock(s.mutex);
     if (!s.said.insert(std::string(what)).second) return;
   } catch (...) {
     return;

@@ -8,15 +8,16 @@ namespace kiln::cache {
 Heartbeat::~Heartbeat() {
   std::thread last;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     held_.clear();
+    changed_.notify_all();
     last = std::move(thread_);
   }
   if (last.joinable()) last.join();
 }
 
 void Heartbeat::add(const Fd* fd) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   held_.push_back(fd);
   if (running_) return;
   // The one before has left its last locked section: this does not wait for anything.
@@ -31,17 +32,15 @@ void Heartbeat::add(const Fd* fd) {
 }
 
 void Heartbeat::remove(const Fd* fd) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   held_.erase(std::remove(held_.begin(), held_.end(), fd), held_.end());
+  if (held_.empty()) changed_.notify_all();
 }
 
 void Heartbeat::run() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    mutex_.AwaitWithTimeout(
-        absl::Condition(
-            +[](std::vector<const Fd*>* held) { return held->empty(); }, &held_),
-        period_);
+    if (!held_.empty()) changed_.wait_for(mutex_, period_);
     if (held_.empty()) break;
     // Under the lock, so that no descriptor is closed meanwhile. A touch that fails is a missed
     // beat.

@@ -2,6 +2,7 @@
 #define KILN_CACHE_LEASE_H_
 
 #include "base/file_system.h"
+#include "base/mutex.h"
 #include "base/process.h"
 #include "cache/cache_dir.h"
 #include "cache/store.h"
@@ -9,7 +10,6 @@
 #include <absl/base/thread_annotations.h>
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
-#include <absl/synchronization/mutex.h>
 #include <absl/time/time.h>
 
 #include <atomic>
@@ -39,7 +39,8 @@ class Heartbeat {
 
   FileSystem& fs_;
   const absl::Duration period_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
+  CondVar changed_;  // nothing is held any more
   std::vector<const Fd*> held_ ABSL_GUARDED_BY(mutex_);
   bool running_ ABSL_GUARDED_BY(mutex_) = false;  // false: `thread_` is about to end or has ended
   std::thread thread_ ABSL_GUARDED_BY(mutex_);

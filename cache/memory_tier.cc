@@ -1,8 +1,9 @@
 #include "cache/memory_tier.h"
 
+#include "base/mutex.h"
+
 #include <absl/base/thread_annotations.h>
 #include <absl/container/flat_hash_map.h>
-#include <absl/synchronization/mutex.h>
 
 #include <cstdint>
 #include <list>
@@ -37,7 +38,7 @@ class MemoryTier final : public Tier {
   absl::StatusOr<Shared> find(const Artifact& wanted) override {
     Shared found;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(mutex_);
       const auto it = rows_.find(wanted.key);
       if (it == rows_.end()) return Shared();
       order_.splice(order_.begin(), order_, it->second);
@@ -51,7 +52,7 @@ class MemoryTier final : public Tier {
   absl::Status put(const Shared& artifact) override {
     const std::int64_t bytes = bytes_of(*artifact);
     std::list<Row> dropped;  // freed after the lock
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     if (const auto it = rows_.find(artifact->key); it != rows_.end()) {
       bytes_ -= it->second->bytes;
       dropped.splice(dropped.begin(), order_, it->second);
@@ -79,7 +80,7 @@ class MemoryTier final : public Tier {
 
   const std::int64_t max_bytes_;
   TierCounters counters_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::list<Row> order_ ABSL_GUARDED_BY(mutex_);  // most recently used first
   absl::flat_hash_map<CompileKey, std::list<Row>::iterator, CompileKeyHasher> rows_
       ABSL_GUARDED_BY(mutex_);

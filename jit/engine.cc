@@ -4,14 +4,14 @@
 #include "jit/hermetic.h"
 #include "jit/metadata.h"
 
-#include <absl/base/thread_annotations.h>
 #include <absl/container/flat_hash_map.h>
 #include <absl/strings/str_format.h>
-#include <absl/synchronization/mutex.h>
 #include <absl/time/clock.h>
 
 #include <algorithm>
+#include <condition_variable>
 #include <exception>
+#include <mutex>
 #include <set>
 #include <utility>
 #include <variant>
@@ -26,9 +26,12 @@ constexpr const char* kArtifactFormat = "1";
 // More of a compiler's log than a person reads; what is beyond rarely says anything new.
 constexpr std::size_t kMaxLogBytes = 16 << 10;
 
+// Standard locks, here and in the rest of this folder: ThreadSanitizer does not know those of an
+// Abseil that was built without it, and every lock would be a false report.
 struct Flight {
-  absl::Mutex mutex;
-  std::optional<absl::StatusOr<Built>> result ABSL_GUARDED_BY(mutex);
+  std::mutex mutex;  // guards all below
+  std::condition_variable landed;
+  std::optional<absl::StatusOr<Built>> result;
 };
 
 bool is_plain(char c) {
@@ -109,10 +112,9 @@ struct Engine::Impl {
 
   const Sources& sources;
   cache::Store& store;
-  absl::Mutex mutex;
-  absl::flat_hash_map<cache::CompileKey, std::shared_ptr<Flight>, cache::CompileKeyHasher> flights
-      ABSL_GUARDED_BY(mutex);
-  EngineStats counters ABSL_GUARDED_BY(mutex);
+  std::mutex mutex;  // guards all below
+  absl::flat_hash_map<cache::CompileKey, std::shared_ptr<Flight>, cache::CompileKeyHasher> flights;
+  EngineStats counters;
 };
 
 absl::StatusOr<std::optional<Built>> Engine::Impl::find(const cache::Artifact& wanted) {
@@ -130,7 +132,7 @@ absl::StatusOr<Built> Engine::Impl::compile(const Compiler& compiler, const Comp
   const absl::Time start = absl::Now();
   absl::StatusOr<CompileResult> result = guarded_compile(compiler, request);
   {
-    absl::MutexLock lock(&mutex);
+    const std::lock_guard lock(mutex);
     ++(result.ok() ? counters.compilations : counters.failures);
     counters.compile_time += absl::Now() - start;
   }
@@ -168,13 +170,16 @@ absl::StatusOr<Built> Engine::Impl::build_alone(const Compiler& compiler,
 // The flight's result, or nullopt when `deadline` passed first.
 std::optional<absl::StatusOr<Built>> Engine::Impl::wait(Flight& flight, absl::Time deadline) {
   {
-    absl::MutexLock lock(&mutex);
+    const std::lock_guard lock(mutex);
     ++counters.waits;
   }
-  absl::MutexLock lock(&flight.mutex);
-  const auto landed = [](Flight* f)
-                          ABSL_NO_THREAD_SAFETY_ANALYSIS { return f->result.has_value(); };
-  flight.mutex.AwaitWithDeadline(absl::Condition(+landed, &flight), deadline);
+  std::unique_lock lock(flight.mutex);
+  const auto landed = [&flight] { return flight.result.has_value(); };
+  if (deadline == absl::InfiniteFuture()) {
+    flight.landed.wait(lock, landed);
+  } else {
+    flight.landed.wait_until(lock, absl::ToChronoTime(deadline), landed);
+  }
   return flight.result;
 }
 
@@ -185,7 +190,7 @@ absl::StatusOr<Built> Engine::Impl::build_once(const Compiler& compiler,
     std::shared_ptr<Flight> flight;
     bool mine = false;
     {
-      absl::MutexLock lock(&mutex);
+      const std::lock_guard lock(mutex);
       auto [row, added] = flights.try_emplace(wanted.key, nullptr);
       if (added) row->second = std::make_shared<Flight>();
       flight = row->second;
@@ -194,12 +199,13 @@ absl::StatusOr<Built> Engine::Impl::build_once(const Compiler& compiler,
     if (mine) {
       absl::StatusOr<Built> result = build_alone(compiler, request, wanted, deadline);
       {
-        absl::MutexLock lock(&mutex);
+        const std::lock_guard lock(mutex);
         flights.erase(
             wanted.key);  // first: who comes from here on looks in the store, or tries again
       }
-      absl::MutexLock lock(&flight->mutex);
+      const std::lock_guard lock(flight->mutex);
       flight->result = result;
+      flight->landed.notify_all();
       return result;
     }
     std::optional<absl::StatusOr<Built>> result = wait(*flight, deadline);
@@ -288,7 +294,7 @@ absl::StatusOr<Built> Engine::build(const Compiler& compiler, const Program& pro
 }
 
 EngineStats Engine::stats() const {
-  absl::MutexLock lock(&impl_->mutex);
+  const std::lock_guard lock(impl_->mutex);
   return impl_->counters;
 }
 

@@ -5,10 +5,8 @@
 #include "jit/hermetic.h"
 #include "jit/process.h"
 
-#include <absl/base/thread_annotations.h>
 #include <absl/strings/ascii.h>
 #include <absl/strings/str_format.h>
-#include <absl/synchronization/mutex.h>
 #include <absl/time/clock.h>
 
 #include <algorithm>
@@ -18,6 +16,7 @@
 #include <fstream>
 #include <gnu/libc-version.h>
 #include <iterator>
+#include <mutex>
 #include <optional>
 #include <stdlib.h>
 #include <system_error>
@@ -135,7 +134,7 @@ class HostCompiler final : public Compiler {
   explicit HostCompiler(HostCompilerOptions options) : options_(std::move(options)) {}
 
   absl::StatusOr<CompilerId> id() const override {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     if (!id_) {
       KILN_ASSIGN_OR_RETURN(id_, find_id());
     }
@@ -221,8 +220,8 @@ class HostCompiler final : public Compiler {
   }
 
   const HostCompilerOptions options_;
-  mutable absl::Mutex mutex_;
-  mutable std::optional<CompilerId> id_ ABSL_GUARDED_BY(mutex_);
+  mutable std::mutex mutex_;  // guards all below
+  mutable std::optional<CompilerId> id_;
 };
 
 }  // namespace

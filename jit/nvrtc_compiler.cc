@@ -1,17 +1,17 @@
 #include "jit/nvrtc_compiler.h"
 
 #include "base/hash128.h"
+#include "jit/current_folder.h"
 #include "jit/elf_symbols.h"
 #include "jit/hermetic.h"
 #include "jit/ptxas_log.h"
 
-#include <absl/base/thread_annotations.h>
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
-#include <absl/synchronization/mutex.h>
 
 #include <algorithm>
 #include <charconv>
+#include <mutex>
 #include <utility>
 
 namespace kiln::jit {
@@ -171,6 +171,15 @@ absl::StatusOr<CompileResult> take_result(const NvrtcProgram& program,
   return result;
 }
 
+absl::StatusOr<CompileResult> compile_with(const NvrtcLibrary& library,
+                                           const CompileRequest& request) {
+  NvrtcProgram program(library.call);
+  KILN_RETURN_IF_ERROR(program.create(request));
+  const nvrtcResult result = program.compile(options_for(library, request));
+  if (result != NVRTC_SUCCESS) return failure(request, result, program.log());
+  return take_result(program, request);
+}
+
 CompilerId id_of(const NvrtcLibrary& library) {
   std::string recipe;
   for (const std::string& option : fixed_options(library)) append_length_prefixed(recipe, option);
@@ -193,11 +202,9 @@ class NvrtcCompiler final : public Compiler {
     KILN_ASSIGN_OR_RETURN(const std::shared_ptr<const Loaded> loaded, this->loaded());
     const NvrtcLibrary& library = loaded->library;
     KILN_RETURN_IF_ERROR(check_arch(library, request.target));
-    NvrtcProgram program(library.call);
-    KILN_RETURN_IF_ERROR(program.create(request));
-    const nvrtcResult result = program.compile(options_for(library, request));
-    if (result != NVRTC_SUCCESS) return failure(request, result, program.log());
-    return take_result(program, request);
+    absl::StatusOr<CompileResult> result;
+    KILN_RETURN_IF_ERROR(with_current_folder([&] { result = compile_with(library, request); }));
+    return result;
   }
 
  private:
@@ -207,7 +214,7 @@ class NvrtcCompiler final : public Compiler {
   };
 
   absl::StatusOr<std::shared_ptr<const Loaded>> loaded() const {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     if (loaded_ == nullptr) {
       KILN_ASSIGN_OR_RETURN(NvrtcLibrary library, load_nvrtc(options_));
       CompilerId id = id_of(library);
@@ -217,8 +224,8 @@ class NvrtcCompiler final : public Compiler {
   }
 
   const NvrtcOptions options_;
-  mutable absl::Mutex mutex_;
-  mutable std::shared_ptr<const Loaded> loaded_ ABSL_GUARDED_BY(mutex_);
+  mutable std::mutex mutex_;  // guards all below
+  mutable std::shared_ptr<const Loaded> loaded_;
 };
 
 }  // namespace

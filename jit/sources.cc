@@ -1,16 +1,15 @@
 #include "jit/engine.h"
 #include "jit/hermetic.h"
 
-#include <absl/base/thread_annotations.h>
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
-#include <absl/synchronization/mutex.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -18,8 +17,8 @@ namespace kiln::jit {
 
 struct Sources::Impl {
   std::string folder;
-  mutable absl::Mutex mutex;
-  SourceTable table ABSL_GUARDED_BY(mutex);
+  mutable std::mutex mutex;  // guards all below
+  SourceTable table;
 };
 
 namespace {
@@ -55,7 +54,7 @@ Sources::Sources(std::string override_folder) : impl_(std::make_unique<Impl>()) 
 Sources::~Sources() = default;
 
 absl::Status Sources::add(const SourceTable& table) {
-  absl::MutexLock lock(&impl_->mutex);
+  const std::lock_guard lock(impl_->mutex);
   for (const auto& [name, bytes] : table) {  // all or nothing
     const auto known = impl_->table.find(name);
     if (known != impl_->table.end() && known->second != bytes) {
@@ -82,7 +81,7 @@ absl::StatusOr<std::string> Sources::read(std::string_view name) const {
           "source '%s': must be readable in the override folder: %s", name, path.string()));
     }
   }
-  absl::MutexLock lock(&impl_->mutex);
+  const std::lock_guard lock(impl_->mutex);
   const auto found = impl_->table.find(name);
   if (found != impl_->table.end()) return std::string(found->second);
   const std::vector<std::string> known = nearby(impl_->table, name);

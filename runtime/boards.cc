@@ -1,9 +1,10 @@
 #include "runtime/boards.h"
 
+#include "jit/target.h"
+
 #include <absl/strings/str_format.h>
 
-#include <array>
-#include <charconv>
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -41,11 +42,11 @@ constexpr std::pair<int, std::string_view> kReferenceBoards[] = {
     {80, "a100"}, {86, "a10"}, {89, "l40s"}, {90, "h200"}, {100, "b200"}, {120, "rtx5090"},
 };
 
-// Words of a device name; what separates them is spaces.
+// Words of a device name: "NVIDIA H100 PCIe", "NVIDIA A100-SXM4-80GB".
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::size_t end = std::min(text.find_first_of(" -"), text.size());
     if (end > 0) words.push_back(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
@@ -102,17 +103,6 @@ const Board* find_by_name(std::string_view name) {
   return nullptr;
 }
 
-// 90 for "90", "sm_90" and "sm_90a".
-std::optional<int> parse_arch(std::string_view text) {
-  if (text.starts_with("sm_")) text.remove_prefix(3);
-  if (text.ends_with('a')) text.remove_suffix(1);
-  int arch = 0;
-  const char* const end = text.data() + text.size();
-  const auto [parsed_to, error] = std::from_chars(text.data(), end, arch);
-  if (text.empty() || error != std::errc() || parsed_to != end) return std::nullopt;
-  return arch;
-}
-
 std::string known() {
   std::string text = "boards";
   const char* separator = " ";
@@ -160,7 +150,9 @@ DeviceFacts facts_of(const Board& board) {
 
 absl::StatusOr<DeviceFacts> board_facts(std::string_view name_or_arch) {
   if (const Board* board = find_by_name(name_or_arch)) return facts_of(*board);
-  if (const auto arch = parse_arch(name_or_arch)) return reference_facts(*arch);
+  if (const auto target = jit::parse_target(name_or_arch); target.ok()) {
+    return reference_facts(target->arch);
+  }
   return absl::InvalidArgumentError(absl::StrFormat(
       "board: no board or arch is called \"%s\"; known are %s", name_or_arch, known()));
 }

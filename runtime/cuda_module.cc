@@ -3,18 +3,60 @@
 #include <absl/strings/str_format.h>
 
 #include <array>
+#include <cstring>
+#include <elf.h>
 #include <vector>
 
 namespace kiln {
 namespace {
 
+// True when the image is an ELF file whose tables and sections lie within it. The driver is told no
+// size and trusts the file, so one that was cut short must not reach it.
+bool is_whole_elf(std::string_view image) {
+  Elf64_Ehdr header;
+  if (image.size() < sizeof(header)) return false;
+  std::memcpy(&header, image.data(), sizeof(header));
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
+  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_shentsize != sizeof(Elf64_Shdr))
+    return false;
+  const auto fits = [&](std::uint64_t offset, std::uint64_t bytes) {
+    return offset <= image.size() && bytes <= image.size() - offset;
+  };
+  if (!fits(header.e_phoff, std::uint64_t{header.e_phnum} * header.e_phentsize)) return false;
+  if (!fits(header.e_shoff, std::uint64_t{header.e_shnum} * sizeof(Elf64_Shdr))) return false;
+  for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
+    Elf64_Shdr section;
+    std::memcpy(&section, image.data() + header.e_shoff + i * sizeof(section), sizeof(section));
+    if (section.sh_type != SHT_NOBITS && !fits(section.sh_offset, section.sh_size)) return false;
+  }
+  return true;
+}
+
+// What the driver's own assembler has to say about PTX that it refuses. Lives as long as its
+// library: loading is lazy by default, so the driver may assemble, and write here, later than in
+// cuLibraryLoadData.
+class JitLog {
+ public:
+  static constexpr unsigned int kOptions = 2;
+  CUjit_option* options() { return options_.data(); }
+  void** values() { return values_.data(); }
+  std::string_view text() const { return std::string_view(buffer_.data()); }
+
+ private:
+  std::array<char, 4096> buffer_{};
+  std::array<CUjit_option, kOptions> options_{CU_JIT_ERROR_LOG_BUFFER,
+                                              CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  // Sizes travel in the pointer itself.
+  std::array<void*, kOptions> values_{buffer_.data(), reinterpret_cast<void*>(buffer_.size() - 1)};
+};
+
 class CudaImage : public LoadedImage {
  public:
-  CudaImage(const CudaDriver& driver, const CudaContext& context, CUlibrary library)
-      : driver_(driver), context_(context), library_(library) {}
+  CudaImage(const CudaDriver& driver, const CudaContext& context)
+      : driver_(driver), context_(context) {}
 
   ~CudaImage() override {
-    if (process_is_exiting()) return;
+    if (library_ == nullptr || process_is_exiting()) return;
     const RelaxedCapture relaxed(driver_);
     const ScopedContext current(driver_, context_);
     driver_.library_unload(library_);  // nothing can be done when it fails
@@ -25,64 +67,48 @@ class CudaImage : public LoadedImage {
 
   std::span<void* const> functions() const override { return functions_; }
 
+  absl::Status load(std::string_view kind, std::string_view image) {
+    // The driver is told no size: it reads a cubin's from its header and PTX up to a final zero. It
+    // keeps a copy.
+    if (kind == "ptx") log_ = std::make_unique<JitLog>();
+    const std::string terminated(log_ == nullptr ? "" : image);
+    const CUresult result = driver_.library_load_data(
+        &library_, log_ == nullptr ? image.data() : terminated.c_str(),
+        log_ == nullptr ? nullptr : log_->options(), log_ == nullptr ? nullptr : log_->values(),
+        log_ == nullptr ? 0 : JitLog::kOptions, nullptr, nullptr, 0);
+    if (result == CUDA_SUCCESS) return absl::OkStatus();
+    library_ = nullptr;
+    return error(result, absl::StrFormat("loading a %s image of %d bytes for sm_%d", kind,
+                                         image.size(), context_.arch));
+  }
+
   absl::Status find(const std::string& name) {
-    const auto what = [&](std::string_view step) {
-      return absl::StrFormat("cuda:%d: %s kernel \"%s\"", context_.index, step, name);
-    };
     CUkernel kernel = nullptr;
     CUfunction function = nullptr;
     CUresult result = driver_.library_get_kernel(&kernel, library_, name.c_str());
-    if (result != CUDA_SUCCESS) return driver_.status(result, what("finding"));
+    if (result != CUDA_SUCCESS) return error(result, "finding kernel \"" + name + "\"");
     result = driver_.kernel_get_function(&function, kernel);
     // Loading is lazy by default; older drivers without cuFuncLoad do the rest at the first launch.
     if (result == CUDA_SUCCESS && driver_.func_load != nullptr)
       result = driver_.func_load(function);
-    if (result != CUDA_SUCCESS) return driver_.status(result, what("loading"));
+    if (result != CUDA_SUCCESS) return error(result, "loading kernel \"" + name + "\"");
     functions_.push_back(function);
     return absl::OkStatus();
   }
 
  private:
+  absl::Status error(CUresult result, const std::string& what) const {
+    std::string text = absl::StrFormat("cuda:%d: %s", context_.index, what);
+    if (log_ != nullptr && !log_->text().empty()) text += absl::StrFormat(" (%s)", log_->text());
+    return driver_.status(result, text);
+  }
+
   const CudaDriver& driver_;
   const CudaContext& context_;
-  CUlibrary library_;
+  CUlibrary library_ = nullptr;
+  std::unique_ptr<JitLog> log_;  // for PTX only
   std::vector<void*> functions_;
 };
-
-// What the driver's own assembler has to say about PTX that it refuses.
-class JitLog {
- public:
-  std::span<CUjit_option> options() { return options_; }
-  void** values() { return values_.data(); }
-  std::string_view text() const { return std::string_view(buffer_.data()); }
-
- private:
-  std::array<char, 4096> buffer_{};
-  std::array<CUjit_option, 2> options_{CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  // Sizes travel in the pointer itself.
-  std::array<void*, 2> values_{buffer_.data(), reinterpret_cast<void*>(buffer_.size() - 1)};
-};
-
-absl::StatusOr<CUlibrary> load_library(const CudaDriver& driver, const CudaContext& context,
-                                       std::string_view kind, std::string_view image) {
-  // The driver is told no size: it reads a cubin's from its header and PTX up to a final zero.
-  std::string terminated;
-  const char* data = image.data();
-  if (kind == "ptx") {
-    terminated = std::string(image);
-    data = terminated.c_str();
-  }
-  JitLog log;
-  CUlibrary library = nullptr;
-  const CUresult result = driver.library_load_data(
-      &library, data, log.options().data(), log.values(),
-      static_cast<unsigned int>(log.options().size()), nullptr, nullptr, 0);
-  if (result == CUDA_SUCCESS) return library;
-  std::string what = absl::StrFormat("cuda:%d: loading a %s image of %d bytes for sm_%d",
-                                     context.index, kind, image.size(), context.arch);
-  if (!log.text().empty()) what += absl::StrFormat(" (%s)", log.text());
-  return driver.status(result, what);
-}
 
 }  // namespace
 
@@ -97,12 +123,17 @@ absl::StatusOr<std::unique_ptr<LoadedImage>> load_cuda_image(const CudaDriver& d
                         "kind \"%s\"",
                         context.index, image.size(), kind));
   }
+  if (kind == "cubin" && !is_whole_elf(image)) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "cuda:%d: a cubin must be a whole ELF file: got %d bytes that are damaged or none",
+        context.index, image.size()));
+  }
   const RelaxedCapture relaxed(driver);
   const ScopedContext current(driver, context);
   KILN_RETURN_IF_ERROR(driver.status(
       current.result(), absl::StrFormat("cuda:%d: making the context current", context.index)));
-  KILN_ASSIGN_OR_RETURN(const CUlibrary library, load_library(driver, context, kind, image));
-  auto loaded = std::make_unique<CudaImage>(driver, context, library);
+  auto loaded = std::make_unique<CudaImage>(driver, context);
+  KILN_RETURN_IF_ERROR(loaded->load(kind, image));
   for (const std::string& kernel : kernels) KILN_RETURN_IF_ERROR(loaded->find(kernel));
   return loaded;
 }
@@ -112,6 +143,7 @@ absl::Status prepare_cuda_function(const CudaDriver& driver, const CudaContext& 
   const auto what = [&](std::string_view step) {
     return absl::StrFormat("cuda:%d: %s of a kernel", context.index, step);
   };
+  const RelaxedCapture relaxed(driver);
   const ScopedContext current(driver, context);
   KILN_RETURN_IF_ERROR(driver.status(current.result(), what("preparing the launch")));
   int fixed = 0;

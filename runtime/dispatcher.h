@@ -6,22 +6,23 @@
 #include <kiln/runtime.h>
 #include <kiln/selection.h>
 
+#include "runtime/hit_table.h"
+#include "runtime/select.h"
+
+#include <absl/status/statusor.h>
+#include <absl/synchronization/mutex.h>
+#include <absl/synchronization/notification.h>
+
 #include <cstdint>
 #include <list>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include <absl/status/statusor.h>
-#include <absl/synchronization/mutex.h>
-#include <absl/synchronization/notification.h>
-
-#include "runtime/hit_table.h"
-#include "runtime/select.h"
-
 namespace kiln::internal {
 
-// An entry: the one kernel object that serves all calls of one (implementation, identity, build facts).
+// An entry: the one kernel object that serves all calls of one (implementation, identity, build
+// facts).
 struct EntryRow {
   const KernelRow* implementation = nullptr;
   BuildIdentity identity;
@@ -50,10 +51,13 @@ class Dispatcher {
     const void* entry = nullptr;
     return hits_.find(words, count, &entry) == 1 ? entry : nullptr;
   }
-  // The entry for `call`, made if need be; the rules of the design, section 3. `key` receives the implementation's.
-  absl::StatusOr<const void*> entry_for(DeviceSupport* support, CallRef call, const MissOptions& options);
+  // The entry for `call`, made if need be; the rules of the design, section 3. `key` receives the
+  // implementation's.
+  absl::StatusOr<const void*> entry_for(DeviceSupport* support, CallRef call,
+                                        const MissOptions& options);
 
-  // That `call` is of this interface's type and can be a key. With `stated_ok`, stated device facts are let through.
+  // That `call` is of this interface's type and can be a key. With `stated_ok`, stated device facts
+  // are let through.
   absl::Status check_call_spec(CallRef call, bool stated_ok) const;
   // Selection for given facts, counted and logged.
   Selection select(CallRef call, DeviceType type, const DeviceFacts& facts) const;
@@ -73,15 +77,16 @@ class Dispatcher {
     DeviceFacts facts;
     int index;
     absl::Notification done;
-    absl::Status status;          // read after `done`
+    absl::Status status;  // read after `done`
     EntryRow* entry = nullptr;
   };
-  absl::StatusOr<const EntryRow*> built_entry(DeviceSupport& support, const KernelRow& row, EntryPlan plan,
-                                              const Device& device, const DeviceFacts& facts,
-                                              const MissOptions& options);
-  EntryRow* find_entry(const KernelRow& row, const BuildIdentity& identity, DeviceType type, const DeviceFacts& facts)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status build(DeviceSupport& support, const EntryPlan& plan, Flight& flight, const MissOptions& options);
+  absl::StatusOr<const EntryRow*> built_entry(DeviceSupport& support, const KernelRow& row,
+                                              EntryPlan plan, const Device& device,
+                                              const DeviceFacts& facts, const MissOptions& options);
+  EntryRow* find_entry(const KernelRow& row, const BuildIdentity& identity, DeviceType type,
+                       const DeviceFacts& facts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status build(DeviceSupport& support, const EntryPlan& plan, Flight& flight,
+                     const MissOptions& options);
 
   Runtime::Impl& runtime_;
   const InterfaceType interface_;

@@ -1,11 +1,11 @@
 #ifndef KILN_RUNTIME_GUARDED_H_
 #define KILN_RUNTIME_GUARDED_H_
 
-#include <exception>
-#include <string>
-
 #include <absl/status/status.h>
 #include <absl/strings/str_format.h>
+
+#include <exception>
+#include <string>
 
 namespace kiln::internal {
 

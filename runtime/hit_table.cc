@@ -15,7 +15,8 @@ HitTable::HitTable(std::size_t key_words, std::size_t value_words, std::size_t m
 HitTable::Table::Table(std::size_t row_count, std::size_t row_words)
     : mask(row_count - 1), stride(row_words), words(new Word[row_count * row_words]{}) {}
 
-bool HitTable::matches(const Word* row, std::uint64_t hash, const std::uint64_t* key, std::size_t key_count) {
+bool HitTable::matches(const Word* row, std::uint64_t hash, const std::uint64_t* key,
+                       std::size_t key_count) {
   if (row[kHash].load(std::memory_order_acquire) != hash) return false;
   if (row[kCounts].load(std::memory_order_acquire) >> 8 != key_count) return false;
   for (std::size_t i = 0; i < key_count; ++i) {
@@ -31,14 +32,16 @@ int HitTable::find(const std::uint64_t* key, std::size_t key_count, const void**
   for (std::size_t probe = 0; probe < kProbes; ++probe) {
     const Word* row = table->row(hash, probe);
     const std::uint64_t version = row[kVersion].load(std::memory_order_acquire);
-    if (version == 0) return -1;  // rows are never emptied one by one, so nothing lies behind a free one
+    if (version == 0)
+      return -1;  // rows are never emptied one by one, so nothing lies behind a free one
     if (version % 2 != 0 || !matches(row, hash, key, key_count)) continue;
     const int count = static_cast<int>(row[kCounts].load(std::memory_order_acquire) & 0xff);
     const Word* from = row + kKey + key_words_;
     for (int i = 0; i < count; ++i) {
       values[i] = reinterpret_cast<const void*>(from[i].load(std::memory_order_acquire));
     }
-    // The acquires above keep this load behind them: an unchanged version means nothing was written in between.
+    // The acquires above keep this load behind them: an unchanged version means nothing was written
+    // in between.
     if (row[kVersion].load(std::memory_order_relaxed) == version) return count;
   }
   return -1;
@@ -51,9 +54,11 @@ void HitTable::write(Word* row, std::uint64_t hash, const std::uint64_t* key, st
   // Release on each store keeps it behind the odd version.
   row[kHash].store(hash, std::memory_order_release);
   row[kCounts].store(pack_counts(key_count, value_count), std::memory_order_release);
-  for (std::size_t i = 0; i < key_count; ++i) row[kKey + i].store(key[i], std::memory_order_release);
+  for (std::size_t i = 0; i < key_count; ++i)
+    row[kKey + i].store(key[i], std::memory_order_release);
   for (std::size_t i = 0; i < value_count; ++i) {
-    row[kKey + key_words + i].store(reinterpret_cast<std::uint64_t>(values[i]), std::memory_order_release);
+    row[kKey + key_words + i].store(reinterpret_cast<std::uint64_t>(values[i]),
+                                    std::memory_order_release);
   }
   row[kVersion].store(version + 2, std::memory_order_release);
 }
@@ -82,9 +87,11 @@ void HitTable::grow() {
     std::vector<std::uint64_t> key;
     std::vector<const void*> values;
     const std::uint64_t counts = from[kCounts].load(std::memory_order_relaxed);
-    for (std::size_t i = 0; i < counts >> 8; ++i) key.push_back(from[kKey + i].load(std::memory_order_relaxed));
+    for (std::size_t i = 0; i < counts >> 8; ++i)
+      key.push_back(from[kKey + i].load(std::memory_order_relaxed));
     for (std::size_t i = 0; i < (counts & 0xff); ++i) {
-      values.push_back(reinterpret_cast<const void*>(from[kKey + key_words_ + i].load(std::memory_order_relaxed)));
+      values.push_back(reinterpret_cast<const void*>(
+          from[kKey + key_words_ + i].load(std::memory_order_relaxed)));
     }
     const std::uint64_t hash = from[kHash].load(std::memory_order_relaxed);
     if (Word* row = place_for(*table, hash, key.data(), key.size())) {
@@ -102,7 +109,8 @@ void HitTable::insert(const std::uint64_t* key, std::size_t key_count, const voi
   absl::MutexLock lock(&mutex_);
   if (tables_.empty()) grow();
   Word* row = nullptr;
-  while ((row = place_for(*tables_.back(), hash, key, key_count)) == nullptr && tables_.back()->mask + 1 < max_rows_) {
+  while ((row = place_for(*tables_.back(), hash, key, key_count)) == nullptr &&
+         tables_.back()->mask + 1 < max_rows_) {
     grow();
   }
   if (row == nullptr) row = tables_.back()->row(hash, next_victim_++ % kProbes);

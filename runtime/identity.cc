@@ -9,7 +9,8 @@ BuildIdentity::BuildIdentity(std::vector<std::uint64_t> words, std::string text)
   std::string bytes;
   bytes.reserve(words_.size() * 8);
   for (std::uint64_t word : words_) {
-    for (int shift = 0; shift < 64; shift += 8) bytes.push_back(static_cast<char>(word >> shift & 0xff));
+    for (int shift = 0; shift < 64; shift += 8)
+      bytes.push_back(static_cast<char>(word >> shift & 0xff));
   }
   hash_ = to_hex(hash128(bytes));
 }

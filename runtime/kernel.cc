@@ -1,20 +1,24 @@
 #include <kiln/kernel.h>
 
-#include <algorithm>
-
 #include <absl/synchronization/mutex.h>
+
+#include <algorithm>
 
 namespace kiln::inline v1 {
 
 std::int64_t Config::operator[](std::string_view name) const {
-  const auto at = std::find_if(values_.begin(), values_.end(), [&](const auto& v) { return v.first == name; });
+  const auto at =
+      std::find_if(values_.begin(), values_.end(), [&](const auto& v) { return v.first == name; });
   return at == values_.end() ? 0 : at->second;
 }
 
 void Config::set(std::string_view name, std::int64_t value) {
-  const auto at = std::find_if(values_.begin(), values_.end(), [&](const auto& v) { return v.first == name; });
-  if (at == values_.end()) values_.emplace_back(std::string(name), value);
-  else at->second = value;
+  const auto at =
+      std::find_if(values_.begin(), values_.end(), [&](const auto& v) { return v.first == name; });
+  if (at == values_.end())
+    values_.emplace_back(std::string(name), value);
+  else
+    at->second = value;
 }
 
 std::string to_string(const Config& config) {
@@ -25,7 +29,8 @@ std::string to_string(const Config& config) {
   return out;
 }
 
-// What was published: the loaded state in force and those it replaced, which calls in flight may still read.
+// What was published: the loaded state in force and those it replaced, which calls in flight may
+// still read.
 struct Kernel::Owned {
   absl::Mutex mutex;
   std::vector<std::unique_ptr<const Loaded>> loaded ABSL_GUARDED_BY(mutex);
@@ -46,7 +51,8 @@ void Kernel::publish(int index, std::unique_ptr<const Loaded> loaded) {
   Owned* owned = owned_.load(std::memory_order_acquire);
   if (owned == nullptr) {
     auto fresh = std::make_unique<Owned>();
-    if (owned_.compare_exchange_strong(owned, fresh.get(), std::memory_order_acq_rel)) owned = fresh.release();
+    if (owned_.compare_exchange_strong(owned, fresh.get(), std::memory_order_acq_rel))
+      owned = fresh.release();
   }
   const Loaded* now = loaded.get();
   {
@@ -57,8 +63,8 @@ void Kernel::publish(int index, std::unique_ptr<const Loaded> loaded) {
   loaded_[static_cast<std::size_t>(index)].store(now, std::memory_order_release);
 }
 
-absl::Status Kernel::launch_packed(const Loaded& loaded, std::size_t f, const Stream& stream, const LaunchShape& shape,
-                                   void** args) const {
+absl::Status Kernel::launch_packed(const Loaded& loaded, std::size_t f, const Stream& stream,
+                                   const LaunchShape& shape, void** args) const {
   if (shape.grid[0] == 0 || shape.grid[1] == 0 || shape.grid[2] == 0) return absl::OkStatus();
   return loaded.support->launch(loaded.functions[f], stream, shape, args);
 }

@@ -1,8 +1,9 @@
 #ifndef KILN_RUNTIME_MESSAGES_H_
 #define KILN_RUNTIME_MESSAGES_H_
 
-// The fragments of error messages that people search for and tests assert (docs/errors.md lists them with their
-// causes). Words of the dispatch reference; change one and its documentation changes with it.
+// The fragments of error messages that people search for and tests assert (docs/errors.md lists
+// them with their causes). Words of the dispatch reference; change one and its documentation
+// changes with it.
 namespace kiln::internal {
 
 // When an op is constructed.
@@ -11,7 +12,8 @@ inline constexpr char kForwardDoesNotTake[] = "forward does not take";
 inline constexpr char kMoreThanOneGeneral[] = "has more than one general implementation";
 inline constexpr char kPreferenceCycle[] = "preferences form a cycle through";
 inline constexpr char kNoneOfItsInterfaces[] = "keys implement none of its kernel interfaces";
-inline constexpr char kGeneralDeclaresPreference[] = "a general implementation declares no preference";
+inline constexpr char kGeneralDeclaresPreference[] =
+    "a general implementation declares no preference";
 inline constexpr char kReuseKeys[] = "reuse keys it has";
 // When an op is called.
 inline constexpr char kDoNotRunOn[] = "in-tree kernels do not run on";

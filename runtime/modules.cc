@@ -2,9 +2,9 @@
 
 namespace kiln::internal {
 
-absl::StatusOr<std::shared_ptr<LoadedImage>> Modules::load(DeviceSupport& support, const Device& device,
-                                                           const cache::Artifact& artifact,
-                                                           const std::vector<std::string>& kernels) {
+absl::StatusOr<std::shared_ptr<LoadedImage>> Modules::load(
+    DeviceSupport& support, const Device& device, const cache::Artifact& artifact,
+    const std::vector<std::string>& kernels) {
   std::shared_ptr<Slot> slot;
   {
     absl::MutexLock lock(&mutex_);

@@ -3,6 +3,11 @@
 
 #include <kiln/device_support.h>
 
+#include "cache/artifact.h"
+
+#include <absl/status/statusor.h>
+#include <absl/synchronization/mutex.h>
+
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -11,18 +16,15 @@
 #include <utility>
 #include <vector>
 
-#include <absl/status/statusor.h>
-#include <absl/synchronization/mutex.h>
-
-#include "cache/artifact.h"
-
 namespace kiln::internal {
 
-// Images loaded by this process: each artifact once a device, shared by all who ask. Thread-safe. An image stays loaded
-// as long as somebody holds it, and then until the process ends: work that uses it may still be in flight.
+// Images loaded by this process: each artifact once a device, shared by all who ask. Thread-safe.
+// An image stays loaded as long as somebody holds it, and then until the process ends: work that
+// uses it may still be in flight.
 class Modules {
  public:
-  // Loads `artifact` on `device` unless it is there. One load at a time for one image; others do not wait for it.
+  // Loads `artifact` on `device` unless it is there. One load at a time for one image; others do
+  // not wait for it.
   absl::StatusOr<std::shared_ptr<LoadedImage>> load(DeviceSupport& support, const Device& device,
                                                     const cache::Artifact& artifact,
                                                     const std::vector<std::string>& kernels);
@@ -34,7 +36,8 @@ class Modules {
     std::shared_ptr<LoadedImage> image ABSL_GUARDED_BY(mutex);
   };
   absl::Mutex mutex_;
-  std::map<std::pair<std::string, std::string>, std::shared_ptr<Slot>> slots_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<Slot>> slots_
+      ABSL_GUARDED_BY(mutex_);
   std::atomic<std::int64_t> loads_{0};
 };
 

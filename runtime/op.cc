@@ -1,11 +1,11 @@
 #include <kiln/op.h>
 
-#include <algorithm>
+#include "runtime/op_core.h"
+#include "runtime/runtime_impl.h"
 
 #include <absl/strings/str_format.h>
 
-#include "runtime/op_core.h"
-#include "runtime/runtime_impl.h"
+#include <algorithm>
 
 namespace kiln::inline v1 {
 
@@ -14,11 +14,13 @@ OpInit::OpInit(OpInit&&) noexcept = default;
 OpInit& OpInit::operator=(OpInit&&) noexcept = default;
 OpInit::~OpInit() = default;
 
-absl::StatusOr<OpInit> prepare_op(std::string_view op, const ParamValues& params, const OpOptions& options) {
+absl::StatusOr<OpInit> prepare_op(std::string_view op, const ParamValues& params,
+                                  const OpOptions& options) {
   Runtime& runtime = options.runtime != nullptr ? *options.runtime : Runtime::instance();
   runtime.load_backends();
   KILN_ASSIGN_OR_RETURN(const OpType* type, runtime.op_type(op));
-  KILN_ASSIGN_OR_RETURN(std::unique_ptr<OpCore> core, OpCore::make(runtime, *type, params, options));
+  KILN_ASSIGN_OR_RETURN(std::unique_ptr<OpCore> core,
+                        OpCore::make(runtime, *type, params, options));
   return OpInit(std::move(core));
 }
 
@@ -53,13 +55,15 @@ absl::StatusOr<std::string> Op::key_for(std::string_view interface, CallRef call
   return *std::move(selection.chosen);
 }
 
-absl::StatusOr<Selection> Op::select(std::string_view interface, CallRef call, const DeviceFacts& facts) const {
+absl::StatusOr<Selection> Op::select(std::string_view interface, CallRef call,
+                                     const DeviceFacts& facts) const {
   KILN_ASSIGN_OR_RETURN(internal::Dispatcher * dispatcher, core_->dispatcher(interface));
   KILN_RETURN_IF_ERROR(dispatcher->check_call_spec(call, /*stated_ok=*/true));
   return dispatcher->select(call, call.where().device.type, facts);
 }
 
-absl::StatusOr<EntryPlan> Op::entry_plan(std::string_view interface, std::string_view key, CallRef call) const {
+absl::StatusOr<EntryPlan> Op::entry_plan(std::string_view interface, std::string_view key,
+                                         CallRef call) const {
   KILN_ASSIGN_OR_RETURN(internal::Dispatcher * dispatcher, core_->dispatcher(interface));
   KILN_RETURN_IF_ERROR(dispatcher->check_call_spec(call, /*stated_ok=*/true));
   return dispatcher->plan_entry(std::string(key), call);
@@ -78,7 +82,8 @@ const void* Op::find_entry(int interface, const std::uint64_t* words, std::size_
 
 absl::Status Op::call(const Stream& stream, std::span<const Tensor* const> inputs,
                       std::span<const Tensor* const> outputs, const ParamValues& execution_params) {
-  // What is remembered has passed the checks that depend on the words alone; execution parameters do not.
+  // What is remembered has passed the checks that depend on the words alone; execution parameters
+  // do not.
   std::uint64_t words[internal::kMaxCallWords];
   const void* kernels[internal::kMaxRememberedKernels];
   const bool plain = execution_params.empty() && signature().execution_params.empty();
@@ -87,7 +92,8 @@ absl::Status Op::call(const Stream& stream, std::span<const Tensor* const> input
     const int found = core_->memory().find(words, count, kernels);
     if (found >= 0) {
       const std::span<const void* const> served(kernels, static_cast<std::size_t>(found));
-      const absl::Status status = execute(CallView(stream, inputs, outputs, served, execution_params));
+      const absl::Status status =
+          execute(CallView(stream, inputs, outputs, served, execution_params));
       if (!core_->options().record_calls || !status.ok()) return status;
       core_->record(stream, inputs, outputs, served);
       return status;
@@ -101,14 +107,17 @@ absl::StatusOr<std::vector<OwnedTensor>> Op::call_allocating(const Stream& strea
                                                              const ParamValues& execution_params) {
   std::vector<std::optional<ArgSpec>> specs;
   for (const Tensor* t : inputs) {
-    specs.push_back(t == nullptr ? std::nullopt : std::optional(ArgSpec{t->spec(), t->strides, t->alignment()}));
+    specs.push_back(t == nullptr ? std::nullopt
+                                 : std::optional(ArgSpec{t->spec(), t->strides, t->alignment()}));
   }
-  KILN_ASSIGN_OR_RETURN(const std::vector<TensorSpec> wanted, infer_outputs(signature(), params(), specs));
+  KILN_ASSIGN_OR_RETURN(const std::vector<TensorSpec> wanted,
+                        infer_outputs(signature(), params(), specs));
   KILN_ASSIGN_OR_RETURN(DeviceSupport * support, runtime().device_support(stream.device.type));
   std::vector<OwnedTensor> outputs;
   std::vector<const Tensor*> views;
   for (const TensorSpec& spec : wanted) {
-    KILN_ASSIGN_OR_RETURN(OwnedTensor output, OwnedTensor::allocate(*support, stream, spec.dtype, spec.shape));
+    KILN_ASSIGN_OR_RETURN(OwnedTensor output,
+                          OwnedTensor::allocate(*support, stream, spec.dtype, spec.shape));
     outputs.push_back(std::move(output));
   }
   for (const OwnedTensor& output : outputs) views.push_back(&output.tensor());
@@ -121,7 +130,8 @@ std::vector<BuiltEntry> Op::built_entries(std::string_view interface) const {
   const absl::StatusOr<internal::Dispatcher*> dispatcher = core_->dispatcher(interface);
   if (!dispatcher.ok()) return out;
   for (const internal::EntryRow* entry : (*dispatcher)->entries()) {
-    out.push_back({entry->implementation->key, entry->identity, entry->facts, entry->kernel->config()});
+    out.push_back(
+        {entry->implementation->key, entry->identity, entry->facts, entry->kernel->config()});
   }
   return out;
 }
@@ -160,7 +170,8 @@ Roofline Op::roofline_of(const CallArgs& args) const {
   Roofline roofline;
   for (const auto* list : {&args.inputs, &args.outputs}) {
     for (const std::optional<ArgSpec>& arg : *list) {
-      if (arg) roofline.bytes += static_cast<double>(numel(arg->spec.shape)) * size_of(arg->spec.dtype);
+      if (arg)
+        roofline.bytes += static_cast<double>(numel(arg->spec.shape)) * size_of(arg->spec.dtype);
     }
   }
   return roofline;
@@ -168,6 +179,8 @@ Roofline Op::roofline_of(const CallArgs& args) const {
 
 std::optional<std::string> Op::serving_target() const { return core_->serving().settled(); }
 
-absl::StatusOr<void*> Op::workspace(const Stream& stream, std::size_t bytes) { return core_->workspace(stream, bytes); }
+absl::StatusOr<void*> Op::workspace(const Stream& stream, std::size_t bytes) {
+  return core_->workspace(stream, bytes);
+}
 
 }  // namespace kiln::inline v1

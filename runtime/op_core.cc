@@ -1,15 +1,15 @@
 #include "runtime/op_core.h"
 
-#include <algorithm>
-#include <bit>
-
-#include <absl/strings/str_format.h>
-#include <absl/strings/str_join.h>
-
 #include "base/log.h"
 #include "runtime/guarded.h"
 #include "runtime/messages.h"
 #include "runtime/runtime_impl.h"
+
+#include <absl/strings/str_format.h>
+#include <absl/strings/str_join.h>
+
+#include <algorithm>
+#include <bit>
 
 namespace kiln::internal {
 namespace {
@@ -28,8 +28,10 @@ bool append(const Tensor* tensor, std::uint64_t* words, std::size_t& at) {
   words[at++] = kPresent | (contiguous ? kContiguous : 0) | (tensor->data == nullptr ? kNull : 0) |
                 static_cast<std::uint64_t>(tensor->dtype) << 8 | rank << 16 |
                 static_cast<std::uint64_t>(tensor->strides.size()) << 20 |
-                static_cast<std::uint64_t>(tensor->alignment()) << 24 | device_word(tensor->device) << 32;
-  for (std::size_t i = 0; i < rank; ++i) words[at++] = static_cast<std::uint64_t>(tensor->shape[static_cast<int>(i)]);
+                static_cast<std::uint64_t>(tensor->alignment()) << 24 |
+                device_word(tensor->device) << 32;
+  for (std::size_t i = 0; i < rank; ++i)
+    words[at++] = static_cast<std::uint64_t>(tensor->shape[static_cast<int>(i)]);
   for (std::size_t i = 0; !contiguous && i < rank; ++i) {
     words[at++] = static_cast<std::uint64_t>(tensor->strides[static_cast<int>(i)]);
   }
@@ -63,8 +65,8 @@ using internal::Dispatcher;
 constexpr std::size_t kMaxRememberedCalls = 1024;
 
 absl::Status bad_type(const std::string& op, const KernelRow& row, const std::string& what) {
-  return absl::InvalidArgumentError(
-      absl::StrFormat("%s: %s (%s, from %s): %s", op, row.key, row.type.class_name, row.origin, what));
+  return absl::InvalidArgumentError(absl::StrFormat("%s: %s (%s, from %s): %s", op, row.key,
+                                                    row.type.class_name, row.origin, what));
 }
 
 // One registered class against the op's interfaces; the fragments are those of docs/errors.md.
@@ -74,28 +76,35 @@ absl::Status check_row(const OpType& type, const KernelRow& row) {
       std::find_if(type.interfaces.begin(), type.interfaces.end(),
                    [&](const InterfaceType& i) { return i.type_name == row.type.interface_type; });
   if (interface == type.interfaces.end()) {
-    return bad_type(op, row,
-                    absl::StrFormat("%s: it derives from %s; the op's are %s", internal::kNoneOfItsInterfaces,
-                                    row.type.interface_type.empty() ? "none" : row.type.interface_type,
-                                    absl::StrJoin(type.interfaces, ", ", [](std::string* out, const InterfaceType& i) {
-                                      out->append(i.type_name);
-                                    })));
+    return bad_type(
+        op, row,
+        absl::StrFormat(
+            "%s: it derives from %s; the op's are %s", internal::kNoneOfItsInterfaces,
+            row.type.interface_type.empty() ? "none" : row.type.interface_type,
+            absl::StrJoin(type.interfaces, ", ", [](std::string* out, const InterfaceType& i) {
+              out->append(i.type_name);
+            })));
   }
   if (!row.type.is_kernel) {
-    return bad_type(op, row, absl::StrFormat("%s %s: it must derive from Kernel as well", internal::kDoesNotImplement,
-                                             interface->type_name));
+    return bad_type(op, row,
+                    absl::StrFormat("%s %s: it must derive from Kernel as well",
+                                    internal::kDoesNotImplement, interface->type_name));
   }
   if (!row.type.takes_forward || row.type.contract != interface->contract) {
     return bad_type(op, row,
-                    absl::StrFormat("%s %s's arguments: %s", internal::kForwardDoesNotTake, interface->type_name,
-                                    row.type.takes_forward ? "it was built against another version of the interface"
-                                                           : "a method of the interface is not implemented"));
+                    absl::StrFormat("%s %s's arguments: %s", internal::kForwardDoesNotTake,
+                                    interface->type_name,
+                                    row.type.takes_forward
+                                        ? "it was built against another version of the interface"
+                                        : "a method of the interface is not implemented"));
   }
-  if (row.type.refusal == nullptr || row.type.entry_for == nullptr || row.type.as_interface == nullptr) {
+  if (row.type.refusal == nullptr || row.type.entry_for == nullptr ||
+      row.type.as_interface == nullptr) {
     return bad_type(op, row, "its refusal, entry_for and as_interface must be given");
   }
   for (const std::string& loser : row.type.preferred_over) {
-    if (loser == row.key) return bad_type(op, row, absl::StrFormat("%s %s", internal::kPreferenceCycle, loser));
+    if (loser == row.key)
+      return bad_type(op, row, absl::StrFormat("%s %s", internal::kPreferenceCycle, loser));
   }
   return absl::OkStatus();
 }
@@ -105,30 +114,36 @@ absl::Status check_rows(const OpType& type, const std::vector<KernelRow>& rows) 
     KILN_RETURN_IF_ERROR(check_row(type, row));
     for (const KernelRow& other : rows) {
       if (&row != &other && row.key == other.key) {
-        return bad_type(type.signature.op, other,
-                        absl::StrFormat("%s: %s is also from %s", internal::kReuseKeys, row.key, row.origin));
+        return bad_type(
+            type.signature.op, other,
+            absl::StrFormat("%s: %s is also from %s", internal::kReuseKeys, row.key, row.origin));
       }
       const auto& losers = row.type.preferred_over;
       if (row.type.interface_type != other.type.interface_type &&
           std::find(losers.begin(), losers.end(), other.key) != losers.end()) {
-        return bad_type(type.signature.op, row,
-                        absl::StrFormat("preferred_over names keys of its own interface: %s is of %s, it is of %s",
-                                        other.key, other.type.interface_type, row.type.interface_type));
+        return bad_type(
+            type.signature.op, row,
+            absl::StrFormat(
+                "preferred_over names keys of its own interface: %s is of %s, it is of %s",
+                other.key, other.type.interface_type, row.type.interface_type));
       }
     }
   }
   return absl::OkStatus();
 }
 
-// The user's lists: unknown keys are an error in the op's own options, and pass in the process's (KILN_SELECT names keys
-// of many ops).
-absl::Status check_listed(const OpType& type, const std::vector<KernelRow>& rows, const std::vector<std::string>& keys,
-                          const char* list) {
+// The user's lists: unknown keys are an error in the op's own options, and pass in the process's
+// (KILN_SELECT names keys of many ops).
+absl::Status check_listed(const OpType& type, const std::vector<KernelRow>& rows,
+                          const std::vector<std::string>& keys, const char* list) {
   for (const std::string& key : keys) {
     if (std::none_of(rows.begin(), rows.end(), [&](const KernelRow& r) { return r.key == key; })) {
       return absl::NotFoundError(absl::StrFormat(
-          "%s: option %s names implementations of the op: want one of %s, got %s", type.signature.op, list,
-          absl::StrJoin(rows, ", ", [](std::string* out, const KernelRow& r) { out->append(r.key); }), key));
+          "%s: option %s names implementations of the op: want one of %s, got %s",
+          type.signature.op, list,
+          absl::StrJoin(rows, ", ",
+                        [](std::string* out, const KernelRow& r) { out->append(r.key); }),
+          key));
     }
   }
   return absl::OkStatus();
@@ -141,13 +156,17 @@ bool listed(const std::vector<std::string>& keys, const std::string& key) {
 // `only` holds for an interface when it names one of its keys.
 void apply_lists(std::vector<KernelRow>& rows, const std::vector<std::string>& only,
                  const std::vector<std::string>& exclude) {
-  const bool some = std::any_of(rows.begin(), rows.end(), [&](const KernelRow& r) { return listed(only, r.key); });
-  std::erase_if(rows, [&](const KernelRow& r) { return listed(exclude, r.key) || (some && !listed(only, r.key)); });
+  const bool some = std::any_of(rows.begin(), rows.end(),
+                                [&](const KernelRow& r) { return listed(only, r.key); });
+  std::erase_if(rows, [&](const KernelRow& r) {
+    return listed(exclude, r.key) || (some && !listed(only, r.key));
+  });
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<OpCore>> OpCore::make(Runtime& runtime, const OpType& type, const ParamValues& params,
+absl::StatusOr<std::unique_ptr<OpCore>> OpCore::make(Runtime& runtime, const OpType& type,
+                                                     const ParamValues& params,
                                                      const OpOptions& options) {
   const std::string& op = type.signature.op;
   KILN_ASSIGN_OR_RETURN(ParamValues complete, complete_params(op, type.signature.params, params));
@@ -160,7 +179,8 @@ absl::StatusOr<std::unique_ptr<OpCore>> OpCore::make(Runtime& runtime, const OpT
   auto core = std::make_unique<OpCore>(runtime, type, std::move(complete), options);
   for (const InterfaceType& interface : type.interfaces) {
     Candidates candidates{op, interface.type_name, {}, options.prefer};
-    candidates.prefer.insert(candidates.prefer.end(), runtime.options().prefer.begin(), runtime.options().prefer.end());
+    candidates.prefer.insert(candidates.prefer.end(), runtime.options().prefer.begin(),
+                             runtime.options().prefer.end());
     for (const KernelRow& row : rows) {
       if (row.type.interface_type == interface.type_name) candidates.rows.push_back(row);
     }
@@ -169,7 +189,8 @@ absl::StatusOr<std::unique_ptr<OpCore>> OpCore::make(Runtime& runtime, const OpT
     apply_lists(candidates.rows, options.only, options.exclude);
     apply_lists(candidates.rows, runtime.options().only, runtime.options().exclude);
     KILN_RETURN_IF_ERROR(internal::check_candidates(candidates));
-    core->dispatchers_.push_back(std::make_unique<Dispatcher>(runtime.impl(), interface, std::move(candidates)));
+    core->dispatchers_.push_back(
+        std::make_unique<Dispatcher>(runtime.impl(), interface, std::move(candidates)));
   }
   return core;
 }
@@ -188,7 +209,8 @@ absl::StatusOr<Dispatcher*> OpCore::dispatcher(std::string_view interface) const
   }
   return absl::NotFoundError(absl::StrFormat(
       "%s: no kernel interface %s; it has: %s", type_.signature.op, std::string(interface),
-      absl::StrJoin(dispatchers_, ", ", [](std::string* out, const auto& d) { out->append(d->interface().name); })));
+      absl::StrJoin(dispatchers_, ", ",
+                    [](std::string* out, const auto& d) { out->append(d->interface().name); })));
 }
 
 namespace {
@@ -206,9 +228,9 @@ absl::Status OpCore::check_tensors(const Stream& stream, std::span<const Tensor*
                                    std::span<const Tensor* const> outputs, CallArgs& args) const {
   const Signature& s = signature();
   if (inputs.size() != s.inputs.size() || outputs.size() != s.outputs.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("%s: a call has %d inputs and %d outputs (null for an optional one): got %d and %d", s.op,
-                        s.inputs.size(), s.outputs.size(), inputs.size(), outputs.size()));
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s: a call has %d inputs and %d outputs (null for an optional one): got %d and %d", s.op,
+        s.inputs.size(), s.outputs.size(), inputs.size(), outputs.size()));
   }
   for (const Tensor* t : inputs) args.inputs.push_back(arg_of(t));
   for (const Tensor* t : outputs) args.outputs.push_back(arg_of(t));
@@ -216,30 +238,37 @@ absl::Status OpCore::check_tensors(const Stream& stream, std::span<const Tensor*
   auto check = [&](const TensorParam& param, const Tensor* t) -> absl::Status {
     if (t == nullptr) return absl::OkStatus();
     if (t->data == nullptr && t->elements() > 0) {
-      return absl::InvalidArgumentError(absl::StrFormat("%s: %s must have memory for its %d elements: got a null pointer",
-                                                        s.op, param.name, t->elements()));
+      return absl::InvalidArgumentError(
+          absl::StrFormat("%s: %s must have memory for its %d elements: got a null pointer", s.op,
+                          param.name, t->elements()));
     }
     if (!param.host && t->device != stream.device) {
-      return absl::InvalidArgumentError(absl::StrFormat("%s: %s must be on the stream's device: want %s, got %s", s.op,
-                                                        param.name, to_string(stream.device), to_string(t->device)));
+      return absl::InvalidArgumentError(
+          absl::StrFormat("%s: %s must be on the stream's device: want %s, got %s", s.op,
+                          param.name, to_string(stream.device), to_string(t->device)));
     }
     return absl::OkStatus();
   };
-  for (std::size_t i = 0; i < inputs.size(); ++i) KILN_RETURN_IF_ERROR(check(s.inputs[i], inputs[i]));
-  for (std::size_t i = 0; i < outputs.size(); ++i) KILN_RETURN_IF_ERROR(check(s.outputs[i], outputs[i]));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    KILN_RETURN_IF_ERROR(check(s.inputs[i], inputs[i]));
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    KILN_RETURN_IF_ERROR(check(s.outputs[i], outputs[i]));
   return absl::OkStatus();
 }
 
 absl::Status OpCore::call(Op& op, const Stream& stream, std::span<const Tensor* const> inputs,
-                          std::span<const Tensor* const> outputs, const ParamValues& execution_params) {
+                          std::span<const Tensor* const> outputs,
+                          const ParamValues& execution_params) {
   const Signature& s = signature();
   CallArgs args;
   KILN_RETURN_IF_ERROR(check_tensors(stream, inputs, outputs, args));
-  KILN_ASSIGN_OR_RETURN(const ParamValues execution, complete_params(s.op, s.execution_params, execution_params));
+  KILN_ASSIGN_OR_RETURN(const ParamValues execution,
+                        complete_params(s.op, s.execution_params, execution_params));
 
   // Nothing is written: nothing runs, and nothing is settled.
   bool writes = false;
-  for (std::size_t i = 0; i < inputs.size(); ++i) writes |= s.inputs[i].written && has_elements(inputs[i]);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    writes |= s.inputs[i].written && has_elements(inputs[i]);
   for (const Tensor* t : outputs) writes |= has_elements(t);
   if (!writes) return absl::OkStatus();
 
@@ -250,14 +279,18 @@ absl::Status OpCore::call(Op& op, const Stream& stream, std::span<const Tensor* 
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] == nullptr || !s.inputs[i].contiguous || inputs[i]->is_contiguous()) continue;
     if (options_.strict) {
-      return absl::InvalidArgumentError(absl::StrFormat("%s: %s must be contiguous (the op is strict): got shape %s with strides %s",
-                                                        s.op, s.inputs[i].name, to_string(inputs[i]->shape),
-                                                        to_string(inputs[i]->strides)));
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "%s: %s must be contiguous (the op is strict): got shape %s with strides %s", s.op,
+          s.inputs[i].name, to_string(inputs[i]->shape), to_string(inputs[i]->strides)));
     }
-    KILN_ASSIGN_OR_RETURN(DeviceSupport* support, runtime_.device_support(stream.device.type));
-    KILN_ASSIGN_OR_RETURN(OwnedTensor copy, OwnedTensor::allocate(*support, stream, inputs[i]->dtype, inputs[i]->shape));
+    KILN_ASSIGN_OR_RETURN(DeviceSupport * support, runtime_.device_support(stream.device.type));
+    KILN_ASSIGN_OR_RETURN(
+        OwnedTensor copy,
+        OwnedTensor::allocate(*support, stream, inputs[i]->dtype, inputs[i]->shape));
     absl::Status copied = support->copy_strided(stream, copy.tensor().data, *inputs[i]);
-    if (!copied.ok()) return annotate(copied, absl::StrFormat("%s: %s is not contiguous and was to be copied", s.op, s.inputs[i].name));
+    if (!copied.ok())
+      return annotate(copied, absl::StrFormat("%s: %s is not contiguous and was to be copied", s.op,
+                                              s.inputs[i].name));
     runtime_.impl().input_copies.fetch_add(1, std::memory_order_relaxed);
     copies.push_back(std::move(copy));
     ready[i] = &copies.back().tensor();
@@ -267,17 +300,21 @@ absl::Status OpCore::call(Op& op, const Stream& stream, std::span<const Tensor* 
   std::vector<std::uint64_t> key(internal::kMaxCallWords);
   key.resize(copies.empty() ? internal::call_words(stream, inputs, outputs, key.data()) : 0);
   std::vector<std::string> served_by;
-  const absl::Status status = serving_.with_target(stream.device, [&](const std::string& target) -> absl::Status {
-    if (target == kBuiltin) {
-      return call_in_tree(op, CallView(stream, ready, outputs, {}, execution), args, key, served_by);
-    }
-    std::vector<std::optional<TensorSpec>> specs;
-    for (const auto& arg : args.inputs) specs.push_back(arg ? std::optional(arg->spec) : std::nullopt);
-    KILN_ASSIGN_OR_RETURN(TargetKernel * kernel, serving_.kernel(target, stream.device, specs, params_));
-    served_by = {target};
-    return internal::guarded(absl::StrFormat("%s: target %s", s.op, target),
-                             [&] { return kernel->run(stream, ready, outputs, execution); });
-  });
+  const absl::Status status =
+      serving_.with_target(stream.device, [&](const std::string& target) -> absl::Status {
+        if (target == kBuiltin) {
+          return call_in_tree(op, CallView(stream, ready, outputs, {}, execution), args, key,
+                              served_by);
+        }
+        std::vector<std::optional<TensorSpec>> specs;
+        for (const auto& arg : args.inputs)
+          specs.push_back(arg ? std::optional(arg->spec) : std::nullopt);
+        KILN_ASSIGN_OR_RETURN(TargetKernel * kernel,
+                              serving_.kernel(target, stream.device, specs, params_));
+        served_by = {target};
+        return internal::guarded(absl::StrFormat("%s: target %s", s.op, target),
+                                 [&] { return kernel->run(stream, ready, outputs, execution); });
+      });
   KILN_RETURN_IF_ERROR(status);
   if (options_.record_calls) record({std::move(args), stream.device, std::move(served_by)});
   return absl::OkStatus();
@@ -296,14 +333,16 @@ std::vector<std::string> OpCore::keys_of(std::span<const void* const> kernels) c
 }
 
 absl::Status OpCore::call_in_tree(Op& op, const CallView& view, const CallArgs& args,
-                                  const std::vector<std::uint64_t>& key, std::vector<std::string>& keys) {
+                                  const std::vector<std::uint64_t>& key,
+                                  std::vector<std::string>& keys) {
   KILN_ASSIGN_OR_RETURN(const std::vector<KernelCall> plan, op.plan_call(args));
   std::vector<const void*> kernels;
   internal::MissOptions options{policy(), false};
   DeviceSupport* support = nullptr;
   const Device device = view.stream().device;
   if (!plan.empty()) {
-    if (absl::StatusOr<DeviceSupport*> found = runtime_.device_support(device.type); found.ok()) support = *found;
+    if (absl::StatusOr<DeviceSupport*> found = runtime_.device_support(device.type); found.ok())
+      support = *found;
     if (support != nullptr) {
       KILN_ASSIGN_OR_RETURN(options.capturing, support->is_capturing(view.stream()));
     }
@@ -316,14 +355,16 @@ absl::Status OpCore::call_in_tree(Op& op, const CallView& view, const CallArgs& 
   }
   KILN_RETURN_IF_ERROR(op.execute(view.with_kernels(kernels)));
   if (options_.record_calls) keys = keys_of(kernels);
-  if (!key.empty() && !is_composite()) memory_.insert(key.data(), key.size(), kernels.data(), kernels.size());
+  if (!key.empty() && !is_composite())
+    memory_.insert(key.data(), key.size(), kernels.data(), kernels.size());
   return absl::OkStatus();
 }
 
 absl::StatusOr<void*> OpCore::workspace(const Stream& stream, std::size_t bytes) {
   absl::MutexLock lock(&mutex_);
   Scratches& scratch = scratch_[{to_string(stream.device), stream.handle}];
-  if (!scratch.blocks.empty() && scratch.blocks.back().second >= bytes) return scratch.blocks.back().first;
+  if (!scratch.blocks.empty() && scratch.blocks.back().second >= bytes)
+    return scratch.blocks.back().first;
   KILN_ASSIGN_OR_RETURN(DeviceSupport * support, runtime_.device_support(stream.device.type));
   KILN_ASSIGN_OR_RETURN(void* data, support->allocate(stream, bytes));
   scratch.device = stream.device;

@@ -3,6 +3,13 @@
 
 #include <kiln/op.h>
 
+#include "runtime/dispatcher.h"
+#include "runtime/hit_table.h"
+#include "runtime/target_serving.h"
+
+#include <absl/status/statusor.h>
+#include <absl/synchronization/mutex.h>
+
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -12,20 +19,14 @@
 #include <utility>
 #include <vector>
 
-#include <absl/status/statusor.h>
-#include <absl/synchronization/mutex.h>
-
-#include "runtime/dispatcher.h"
-#include "runtime/hit_table.h"
-#include "runtime/target_serving.h"
-
 namespace kiln::inline v1 {
 
 // The state behind an Op. Thread-safe.
 class OpCore {
  public:
   // Checks parameters, options and every implementation registered for the op so far.
-  static absl::StatusOr<std::unique_ptr<OpCore>> make(Runtime& runtime, const OpType& type, const ParamValues& params,
+  static absl::StatusOr<std::unique_ptr<OpCore>> make(Runtime& runtime, const OpType& type,
+                                                      const ParamValues& params,
                                                       const OpOptions& options);
   OpCore(Runtime& runtime, const OpType& type, ParamValues params, OpOptions options);
   // Scratch memory is freed: the op's work must have ended.
@@ -41,7 +42,9 @@ class OpCore {
   // NotFound lists the interfaces there are.
   absl::StatusOr<internal::Dispatcher*> dispatcher(std::string_view interface) const;
   internal::Dispatcher& dispatcher_at(std::size_t i) const { return *dispatchers_[i]; }
-  const std::vector<std::unique_ptr<internal::Dispatcher>>& dispatchers() const { return dispatchers_; }
+  const std::vector<std::unique_ptr<internal::Dispatcher>>& dispatchers() const {
+    return dispatchers_;
+  }
 
   // A whole call that is not remembered: checks, target, plan, dispatch, execution.
   absl::Status call(Op& op, const Stream& stream, std::span<const Tensor* const> inputs,
@@ -53,15 +56,15 @@ class OpCore {
 
   absl::StatusOr<void*> workspace(const Stream& stream, std::size_t bytes);
   void record(CallRecord record);
-  void record(const Stream& stream, std::span<const Tensor* const> inputs, std::span<const Tensor* const> outputs,
-              std::span<const void* const> kernels);
+  void record(const Stream& stream, std::span<const Tensor* const> inputs,
+              std::span<const Tensor* const> outputs, std::span<const void* const> kernels);
   // The implementations' keys of entries in use.
   std::vector<std::string> keys_of(std::span<const void* const> kernels) const;
   std::optional<CallRecord> last_call() const;
 
  private:
-  absl::Status call_in_tree(Op& op, const CallView& view, const CallArgs& args, const std::vector<std::uint64_t>& key,
-                            std::vector<std::string>& keys);
+  absl::Status call_in_tree(Op& op, const CallView& view, const CallArgs& args,
+                            const std::vector<std::uint64_t>& key, std::vector<std::string>& keys);
   absl::Status check_tensors(const Stream& stream, std::span<const Tensor* const> inputs,
                              std::span<const Tensor* const> outputs, CallArgs& args) const;
 
@@ -73,7 +76,8 @@ class OpCore {
   internal::HitTable memory_;
   internal::TargetServing serving_;
 
-  // Scratch memory of one stream: the last block is in use, older ones may still be named by captured graphs.
+  // Scratch memory of one stream: the last block is in use, older ones may still be named by
+  // captured graphs.
   struct Scratches {
     Device device;
     std::vector<std::pair<void*, std::size_t>> blocks;
@@ -92,8 +96,9 @@ inline constexpr std::size_t kMaxRememberedKernels = 6;
 // Words of a call's key at most.
 inline constexpr std::size_t kMaxCallWords = 64;
 
-// Writes what `call` depends on (dtypes, shapes, strides, alignment, presence, device, null data) to `words`, and returns
-// how many; 0 when they do not fit. Two calls with equal words pass or fail the same checks and have the same plan.
+// Writes what `call` depends on (dtypes, shapes, strides, alignment, presence, device, null data)
+// to `words`, and returns how many; 0 when they do not fit. Two calls with equal words pass or fail
+// the same checks and have the same plan.
 std::size_t call_words(const Stream& stream, std::span<const Tensor* const> inputs,
                        std::span<const Tensor* const> outputs, std::uint64_t* words);
 

@@ -1,11 +1,11 @@
 #include <kiln/options.h>
 
-#include <cstdlib>
+#include "base/log.h"
+#include "cache/store.h"
 
 #include <absl/strings/str_split.h>
 
-#include "base/log.h"
-#include "cache/store.h"
+#include <cstdlib>
 
 // The one place that reads KILN_* (but KILN_LOG_LEVEL, which the log's sink reads itself).
 namespace kiln::inline v1 {
@@ -36,7 +36,8 @@ void read_select(RuntimeOptions& options) {
                                      : name == "prefer"  ? &options.prefer
                                                          : nullptr;
     if (list == nullptr || equals == std::string::npos) {
-      log(LogLevel::warning, "KILN_SELECT wants only=KEYS, exclude=KEYS or prefer=KEYS, parted by ';': got " + part);
+      log(LogLevel::warning,
+          "KILN_SELECT wants only=KEYS, exclude=KEYS or prefer=KEYS, parted by ';': got " + part);
       continue;
     }
     *list = split(part.substr(equals + 1), ',');

@@ -2,16 +2,15 @@
 
 #include <kiln/plugin.h>
 
-#include <dlfcn.h>
-
-#include <algorithm>
-#include <cstring>
-#include <filesystem>
-#include <system_error>
+#include "base/log.h"
 
 #include <absl/strings/str_format.h>
 
-#include "base/log.h"
+#include <algorithm>
+#include <cstring>
+#include <dlfcn.h>
+#include <filesystem>
+#include <system_error>
 
 namespace kiln::internal {
 namespace {
@@ -41,7 +40,9 @@ absl::Status skipped(const std::string& why) { return absl::FailedPreconditionEr
 
 std::string install_backend_dir() {
   Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(&install_backend_dir), &info) == 0 || info.dli_fname == nullptr) return "";
+  if (dladdr(reinterpret_cast<void*>(&install_backend_dir), &info) == 0 ||
+      info.dli_fname == nullptr)
+    return "";
   std::error_code error;
   const fs::path self = fs::canonical(info.dli_fname, error);
   return error ? "" : (self.parent_path() / "kiln" / "backends").string();
@@ -51,10 +52,13 @@ std::vector<std::string> find_plugins(const RuntimeOptions& options) {
   std::vector<std::string> files;
   for (const std::string& entry : options.backend_path) {
     std::error_code error;
-    if (fs::is_directory(entry, error)) add_folder(files, entry);
-    else add_file(files, entry);
+    if (fs::is_directory(entry, error))
+      add_folder(files, entry);
+    else
+      add_file(files, entry);
   }
-  if (const std::string folder = install_backend_dir(); !folder.empty()) add_folder(files, folder);
+  const std::string installed = options.load_installed_backends ? install_backend_dir() : "";
+  if (!installed.empty()) add_folder(files, installed);
   return files;
 }
 
@@ -62,22 +66,27 @@ absl::StatusOr<Registry> open_plugin(const std::string& file) {
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* error = dlerror();
-    return skipped(absl::StrFormat("cannot be opened: %s", error == nullptr ? "no reason given" : error));
+    return skipped(
+        absl::StrFormat("cannot be opened: %s", error == nullptr ? "no reason given" : error));
   }
   using Plugin = const PluginInfo* (*)();
   const auto plugin = reinterpret_cast<Plugin>(dlsym(handle, "kiln_plugin"));
   if (plugin == nullptr) return skipped("has no function kiln_plugin (made by KILN_PLUGIN)");
   const PluginInfo* info = plugin();
-  if (info == nullptr || info->struct_bytes < sizeof(PluginInfo) || info->abi == nullptr || info->fill == nullptr) {
+  if (info == nullptr || info->struct_bytes < sizeof(PluginInfo) || info->abi == nullptr ||
+      info->fill == nullptr) {
     return skipped("its kiln_plugin describes an older or damaged PluginInfo");
   }
   if (std::strcmp(info->abi, kPluginAbi) != 0) {
-    return skipped(absl::StrFormat("was built for another ABI: want \"%s\", got \"%s\"", kPluginAbi, info->abi));
+    return skipped(absl::StrFormat("was built for another ABI: want \"%s\", got \"%s\"", kPluginAbi,
+                                   info->abi));
   }
   Registry staged(file);
   std::string reason;
   const bool filled = info->fill(
-      &staged, [](void* context, const char* message) { *static_cast<std::string*>(context) = message; }, &reason);
+      &staged,
+      [](void* context, const char* message) { *static_cast<std::string*>(context) = message; },
+      &reason);
   if (!filled) return skipped(absl::StrFormat("its registration failed: %s", reason));
   return staged;
 }

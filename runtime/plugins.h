@@ -3,22 +3,22 @@
 
 #include <kiln/runtime.h>
 
+#include <absl/status/statusor.h>
+
 #include <string>
 #include <vector>
 
-#include <absl/status/statusor.h>
-
 namespace kiln::internal {
 
-// Shared objects to open: those that `options.backend_path` names (files, or all *.so of a folder, by name), then those
-// of the install folder. One file found twice is listed once.
+// Shared objects to open: those that `options.backend_path` names (files, or all *.so of a folder,
+// by name), then those of the install folder. One file found twice is listed once.
 KILN_EXPORT std::vector<std::string> find_plugins(const RuntimeOptions& options);
 // <folder of libkiln>/kiln/backends; empty when it cannot be told.
 KILN_EXPORT std::string install_backend_dir();
 
-// Opens one plugin and lets it fill a registry of its own. Nothing of a plugin that fails is kept, but the object stays
-// open: its code may have started threads.
-// Errors: FailedPrecondition, with the reason: cannot be opened, no kiln_plugin, another ABI, its function failed or threw.
+// Opens one plugin and lets it fill a registry of its own. Nothing of a plugin that fails is kept,
+// but the object stays open: its code may have started threads. Errors: FailedPrecondition, with
+// the reason: cannot be opened, no kiln_plugin, another ABI, its function failed or threw.
 KILN_EXPORT absl::StatusOr<Registry> open_plugin(const std::string& file);
 
 }  // namespace kiln::internal

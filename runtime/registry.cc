@@ -31,8 +31,10 @@ void Registry::register_detector(std::string target, Detect detect) {
   contents_->detectors.push_back({std::move(target), std::move(detect)});
 }
 
-void Registry::register_kernel_builder(std::string op, std::string target, BuildTargetKernel build) {
-  contents_->builders.push_back({std::move(op), std::move(target), std::move(build), contents_->origin});
+void Registry::register_kernel_builder(std::string op, std::string target,
+                                       BuildTargetKernel build) {
+  contents_->builders.push_back(
+      {std::move(op), std::move(target), std::move(build), contents_->origin});
 }
 
 }  // namespace kiln::inline v1

@@ -1,12 +1,5 @@
 #include <kiln/runtime.h>
 
-#include <algorithm>
-#include <set>
-
-#include <absl/base/call_once.h>
-#include <absl/strings/str_format.h>
-#include <absl/strings/str_join.h>
-
 #include "base/log.h"
 #include "jit/nvrtc_compiler.h"
 #include "runtime/cuda_device.h"
@@ -14,6 +7,13 @@
 #include "runtime/guarded.h"
 #include "runtime/plugins.h"
 #include "runtime/runtime_impl.h"
+
+#include <absl/base/call_once.h>
+#include <absl/strings/str_format.h>
+#include <absl/strings/str_join.h>
+
+#include <algorithm>
+#include <set>
 
 namespace kiln::inline v1 {
 namespace {
@@ -26,11 +26,13 @@ cache::StoreOptions store_options(const RuntimeOptions& options) {
 }
 
 absl::Status already(const Registry::Contents& staged, const std::string& what) {
-  return with_kind(absl::AlreadyExistsError(absl::StrFormat("BackendError: %s: %s", staged.origin, what)),
-                   ErrorKind::backend_error);
+  return with_kind(
+      absl::AlreadyExistsError(absl::StrFormat("BackendError: %s: %s", staged.origin, what)),
+      ErrorKind::backend_error);
 }
 
-// In-tree rows may be shadowed at registration: that clash is reported when an op is constructed ("reuse keys it has").
+// In-tree rows may be shadowed at registration: that clash is reported when an op is constructed
+// ("reuse keys it has").
 bool is_in_tree(const std::string& origin) { return origin == "in-tree"; }
 
 }  // namespace
@@ -75,35 +77,46 @@ absl::Status check_staged(const Runtime::Impl& impl, const Registry::Contents& s
     if (!is_in_tree(row->origin)) keys.emplace(row->op, row->key);
   }
   for (const KernelRow& row : staged.kernels) {
-    if (row.key.empty() || row.op.empty()) return already(staged, "an implementation has an op and a key: got none");
+    if (row.key.empty() || row.op.empty())
+      return already(staged, "an implementation has an op and a key: got none");
     if (!keys.emplace(row.op, row.key).second) {
-      return already(staged, absl::StrFormat("%s has an implementation %s already", row.op, row.key));
+      return already(staged,
+                     absl::StrFormat("%s has an implementation %s already", row.op, row.key));
     }
   }
   for (const auto& row : impl.builders) builders.emplace(row->op, row->target);
   for (const BuilderRow& row : staged.builders) {
     if (row.target.empty() || row.target == kBuiltin) {
-      return already(staged, absl::StrFormat("a target's name must not be empty or %s: got \"%s\"", std::string(kBuiltin), row.target));
+      return already(staged, absl::StrFormat("a target's name must not be empty or %s: got \"%s\"",
+                                             std::string(kBuiltin), row.target));
     }
     if (!builders.emplace(row.op, row.target).second) {
-      return already(staged, absl::StrFormat("target %s has a builder for %s already", row.target, row.op));
+      return already(staged,
+                     absl::StrFormat("target %s has a builder for %s already", row.target, row.op));
     }
   }
   std::set<std::string> types, detectors;
   for (const auto& [name, support] : impl.supports) types.insert(name);
   for (const auto& support : staged.supports) {
     if (support == nullptr || !types.insert(std::string(support->type().name())).second) {
-      return already(staged, "device type " + (support == nullptr ? "null" : std::string(support->type().name())) + " is registered already");
+      return already(staged,
+                     "device type " +
+                         (support == nullptr ? "null" : std::string(support->type().name())) +
+                         " is registered already");
     }
   }
   for (const auto& row : impl.detectors) detectors.insert(row->target);
   for (const DetectorRow& row : staged.detectors) {
-    if (row.target.empty() || row.target == kBuiltin || row.detect == nullptr || !detectors.insert(row.target).second) {
-      return already(staged, absl::StrFormat("target \"%s\" has a detector already, or no name or function", row.target));
+    if (row.target.empty() || row.target == kBuiltin || row.detect == nullptr ||
+        !detectors.insert(row.target).second) {
+      return already(staged,
+                     absl::StrFormat("target \"%s\" has a detector already, or no name or function",
+                                     row.target));
     }
   }
   for (const OpType& type : staged.ops) {
-    if (impl.ops.count(type.signature.op) > 0) return already(staged, "op " + type.signature.op + " is registered already");
+    if (impl.ops.count(type.signature.op) > 0)
+      return already(staged, "op " + type.signature.op + " is registered already");
     KILN_RETURN_IF_ERROR(check_signature(type.signature));
   }
   return absl::OkStatus();
@@ -119,31 +132,44 @@ absl::Status Runtime::commit(Registry registry) {
     absl::Status added = impl_->sources.add(table);
     if (!added.ok()) return with_kind(annotate(added, staged.origin), ErrorKind::backend_error);
   }
-  for (const OpType& type : staged.ops) impl_->ops.emplace(type.signature.op, std::make_unique<OpType>(type));
-  for (const auto& [op, reference] : staged.references) impl_->references.insert_or_assign(op, reference);
-  for (const KernelRow& row : staged.kernels) impl_->kernels.push_back(std::make_unique<KernelRow>(row));
-  for (const auto& support : staged.supports) impl_->supports.emplace(support->type().name(), support);
-  for (const DetectorRow& row : staged.detectors) impl_->detectors.push_back(std::make_unique<DetectorRow>(row));
-  for (const BuilderRow& row : staged.builders) impl_->builders.push_back(std::make_unique<BuilderRow>(row));
+  for (const OpType& type : staged.ops)
+    impl_->ops.emplace(type.signature.op, std::make_unique<OpType>(type));
+  for (const auto& [op, reference] : staged.references)
+    impl_->references.insert_or_assign(op, reference);
+  for (const KernelRow& row : staged.kernels)
+    impl_->kernels.push_back(std::make_unique<KernelRow>(row));
+  for (const auto& support : staged.supports)
+    impl_->supports.emplace(support->type().name(), support);
+  for (const DetectorRow& row : staged.detectors)
+    impl_->detectors.push_back(std::make_unique<DetectorRow>(row));
+  for (const BuilderRow& row : staged.builders)
+    impl_->builders.push_back(std::make_unique<BuilderRow>(row));
   return absl::OkStatus();
 }
 
 void Runtime::load_backends() {
   absl::call_once(impl_->backends_once, [this] {
     const auto skip = [this](const std::string& file, const absl::Status& status) {
-      log(LogLevel::warning, absl::StrFormat("backend %s is skipped: %s", file, message_of(status)));
+      log(LogLevel::warning,
+          absl::StrFormat("backend %s is skipped: %s", file, message_of(status)));
       absl::MutexLock lock(&impl_->mutex);
       impl_->failures.push_back({file, message_of(status)});
     };
 #ifdef KILN_STATIC_BACKENDS
-    Registry cpu("built-in cpu backend");
-    absl::Status filled = internal::guarded("cpu", [&] { return fill_cpu_backend(cpu); });
-    if (filled.ok()) filled = commit(std::move(cpu));
-    if (!filled.ok()) skip("built-in cpu backend", filled);
+    if (impl_->options.load_installed_backends) {
+      Registry cpu("built-in cpu backend");
+      absl::Status filled = internal::guarded("cpu", [&] { return fill_cpu_backend(cpu); });
+      if (filled.ok()) filled = commit(std::move(cpu));
+      if (!filled.ok()) skip("built-in cpu backend", filled);
+    }
 #endif
     for (const std::string& file : internal::find_plugins(impl_->options)) {
-      const auto named = [&](const std::string& name) { return file.find(name) != std::string::npos; };
-      if (std::any_of(impl_->options.disabled_backends.begin(), impl_->options.disabled_backends.end(), named)) continue;
+      const auto named = [&](const std::string& name) {
+        return file.find(name) != std::string::npos;
+      };
+      if (std::any_of(impl_->options.disabled_backends.begin(),
+                      impl_->options.disabled_backends.end(), named))
+        continue;
       absl::StatusOr<Registry> staged = internal::open_plugin(file);
       const absl::Status status = staged.ok() ? commit(*std::move(staged)) : staged.status();
       if (!status.ok()) skip(file, status);
@@ -172,8 +198,9 @@ std::string Runtime::default_target() const {
 absl::Status Runtime::set_default_target(std::string target) {
   load_backends();
   if (!target.empty() && target != kBuiltin && !impl_->knows_target(target)) {
-    return with_kind(absl::NotFoundError(absl::StrFormat("UnknownTarget: no backend registered a target %s; known targets: %s",
-                                                         target, impl_->known_targets())),
+    return with_kind(absl::NotFoundError(absl::StrFormat(
+                         "UnknownTarget: no backend registered a target %s; known targets: %s",
+                         target, impl_->known_targets())),
                      ErrorKind::unknown_target);
   }
   absl::MutexLock lock(&impl_->mutex);
@@ -194,7 +221,8 @@ absl::StatusOr<const OpType*> Runtime::op_type(std::string_view name) const {
   if (at != impl_->ops.end()) return at->second.get();
   return absl::NotFoundError(absl::StrFormat(
       "no op %s; there are: %s", std::string(name),
-      absl::StrJoin(impl_->ops, ", ", [](std::string* out, const auto& op) { out->append(op.first); })));
+      absl::StrJoin(impl_->ops, ", ",
+                    [](std::string* out, const auto& op) { out->append(op.first); })));
 }
 
 std::vector<KernelRow> Runtime::kernel_rows(std::string_view op) const {
@@ -212,7 +240,8 @@ const Reference* Runtime::reference(std::string_view op) const {
   return at == impl_->references.end() ? nullptr : &at->second;
 }
 
-absl::StatusOr<std::unique_ptr<Op>> Runtime::create_op(std::string_view name, const ParamValues& params,
+absl::StatusOr<std::unique_ptr<Op>> Runtime::create_op(std::string_view name,
+                                                       const ParamValues& params,
                                                        OpOptions op_options) {
   load_backends();
   KILN_ASSIGN_OR_RETURN(const OpType* type, op_type(name));
@@ -226,7 +255,8 @@ absl::StatusOr<DeviceSupport*> Runtime::device_support(DeviceType type) {
   if (at != impl_->supports.end()) return at->second.get();
   return absl::NotFoundError(absl::StrFormat(
       "no device support for %s; registered device types: %s", std::string(type.name()),
-      absl::StrJoin(impl_->supports, ", ", [](std::string* out, const auto& s) { out->append(s.first); })));
+      absl::StrJoin(impl_->supports, ", ",
+                    [](std::string* out, const auto& s) { out->append(s.first); })));
 }
 
 std::vector<DeviceType> Runtime::device_types() const {
@@ -272,6 +302,8 @@ absl::Status register_kernel_builder(std::string op, std::string target, BuildTa
   return Runtime::instance().commit(std::move(staged));
 }
 
-absl::Status set_default_target(std::string target) { return Runtime::instance().set_default_target(std::move(target)); }
+absl::Status set_default_target(std::string target) {
+  return Runtime::instance().set_default_target(std::move(target));
+}
 
 }  // namespace kiln::inline v1

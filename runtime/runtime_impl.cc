@@ -1,11 +1,11 @@
 #include "runtime/runtime_impl.h"
 
-#include <algorithm>
+#include "runtime/guarded.h"
 
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
 
-#include "runtime/guarded.h"
+#include <algorithm>
 
 namespace kiln::inline v1 {
 
@@ -22,8 +22,9 @@ absl::StatusOr<DeviceFacts> Runtime::Impl::facts(DeviceSupport& support, const D
   return known_facts.emplace(key, std::move(facts)).first->second;
 }
 
-absl::Status Runtime::Impl::load_kernel(Kernel& kernel, DeviceSupport& support, const Device& device,
-                                        const DeviceFacts& facts, CompilePolicy policy, const std::string& who) {
+absl::Status Runtime::Impl::load_kernel(Kernel& kernel, DeviceSupport& support,
+                                        const Device& device, const DeviceFacts& facts,
+                                        CompilePolicy policy, const std::string& who) {
   auto loaded = std::make_unique<Loaded>();
   loaded->config = kernel.default_config(facts);
   loaded->facts = facts;
@@ -36,15 +37,18 @@ absl::Status Runtime::Impl::load_kernel(Kernel& kernel, DeviceSupport& support, 
     return absl::OkStatus();
   }));
   for (const Program& program : programs) {
-    KILN_ASSIGN_OR_RETURN(const std::string target, support.target_for(facts, program.arch_specific));
-    absl::StatusOr<jit::Built> built = engine.build(support.compiler(), program, target, build_options);
+    KILN_ASSIGN_OR_RETURN(const std::string target,
+                          support.target_for(facts, program.arch_specific));
+    absl::StatusOr<jit::Built> built =
+        engine.build(support.compiler(), program, target, build_options);
     if (!built.ok()) return annotate(built.status(), who);
     absl::StatusOr<std::shared_ptr<LoadedImage>> image =
         modules.load(support, device, *built->artifact, program.kernels);
     if (!image.ok()) return annotate(image.status(), who);
     for (void* function : (*image)->functions()) {
       KILN_RETURN_IF_ERROR(annotate(
-          support.prepare(device.index, function, static_cast<std::uint32_t>(program.smem_bytes)), who));
+          support.prepare(device.index, function, static_cast<std::uint32_t>(program.smem_bytes)),
+          who));
       loaded->functions.push_back(function);
     }
     loaded->images.push_back(*std::move(image));
@@ -67,9 +71,10 @@ absl::StatusOr<std::string> Runtime::Impl::detect_target(const Device& device) {
     }));
   }
   if (claims.size() > 1) {
-    return with_kind(absl::FailedPreconditionError(absl::StrFormat(
-                         "AmbiguousTarget: several targets claim %s: %s; choose one with target= or set_default_target",
-                         to_string(device), absl::StrJoin(claims, ", "))),
+    return with_kind(absl::FailedPreconditionError(
+                         absl::StrFormat("AmbiguousTarget: several targets claim %s: %s; choose "
+                                         "one with target= or set_default_target",
+                                         to_string(device), absl::StrJoin(claims, ", "))),
                      ErrorKind::ambiguous_target);
   }
   return claims.empty() ? "" : claims.front();

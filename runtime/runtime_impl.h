@@ -4,6 +4,13 @@
 #include <kiln/op.h>
 #include <kiln/runtime.h>
 
+#include "cache/store.h"
+#include "jit/engine.h"
+#include "runtime/modules.h"
+#include "runtime/registry_contents.h"
+
+#include <absl/synchronization/mutex.h>
+
 #include <atomic>
 #include <map>
 #include <memory>
@@ -12,13 +19,6 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-
-#include <absl/synchronization/mutex.h>
-
-#include "cache/store.h"
-#include "jit/engine.h"
-#include "runtime/modules.h"
-#include "runtime/registry_contents.h"
 
 namespace kiln::inline v1 {
 
@@ -29,12 +29,13 @@ struct Runtime::Impl {
   // Facts of a device, asked of its driver once. As DeviceSupport::facts.
   absl::StatusOr<DeviceFacts> facts(DeviceSupport& support, const Device& device);
 
-  // Compiles (or finds) and loads what `kernel` needs on a device, and publishes it. `who` names the implementation and
-  // identity in errors.
-  absl::Status load_kernel(Kernel& kernel, DeviceSupport& support, const Device& device, const DeviceFacts& facts,
-                           CompilePolicy policy, const std::string& who);
+  // Compiles (or finds) and loads what `kernel` needs on a device, and publishes it. `who` names
+  // the implementation and identity in errors.
+  absl::Status load_kernel(Kernel& kernel, DeviceSupport& support, const Device& device,
+                           const DeviceFacts& facts, CompilePolicy policy, const std::string& who);
 
-  // Asks all detectors for `device`: the one target that claims it, "" for none, AmbiguousTarget for several.
+  // Asks all detectors for `device`: the one target that claims it, "" for none, AmbiguousTarget
+  // for several.
   absl::StatusOr<std::string> detect_target(const Device& device);
   // The builder of `target` for `op`; null when it has none.
   const BuildTargetKernel* builder(const std::string& op, const std::string& target);

@@ -1,14 +1,14 @@
 #include "runtime/select.h"
 
-#include <algorithm>
-#include <exception>
-#include <map>
-#include <set>
+#include "runtime/messages.h"
 
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
 
-#include "runtime/messages.h"
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <set>
 
 namespace kiln::internal {
 namespace {
@@ -23,16 +23,19 @@ bool prefers(const KernelRow& winner, const KernelRow& loser) {
 }
 
 std::string device_type_names(const std::vector<DeviceType>& types) {
-  return absl::StrJoin(types, ", ", [](std::string* out, DeviceType t) { out->append(std::string(t.name())); });
+  return absl::StrJoin(types, ", ",
+                       [](std::string* out, DeviceType t) { out->append(std::string(t.name())); });
 }
 
 // Why `row` cannot run on the device; empty when it can.
 std::string unavailable_reason(const KernelRow& row, DeviceType type, const DeviceFacts& facts) {
   if (!contains(row.type.devices, type)) {
-    return absl::StrFormat("runs on %s, not on %s", device_type_names(row.type.devices), std::string(type.name()));
+    return absl::StrFormat("runs on %s, not on %s", device_type_names(row.type.devices),
+                           std::string(type.name()));
   }
   if (!row.type.supported_archs.empty() && !contains(row.type.supported_archs, facts.arch)) {
-    return absl::StrFormat("supports archs %s, got %d", absl::StrJoin(row.type.supported_archs, ", "), facts.arch);
+    return absl::StrFormat("supports archs %s, got %d",
+                           absl::StrJoin(row.type.supported_archs, ", "), facts.arch);
   }
   return "";
 }
@@ -74,12 +77,15 @@ std::string verdict_lines(const std::vector<Verdict>& verdicts) {
   return out;
 }
 
-// Marks all but one of `served` as lower, by the rules of the design, section 3. Returns what is left.
-std::vector<std::size_t> narrow(const Candidates& candidates, const std::vector<std::size_t>& served,
+// Marks all but one of `served` as lower, by the rules of the design, section 3. Returns what is
+// left.
+std::vector<std::size_t> narrow(const Candidates& candidates,
+                                const std::vector<std::size_t>& served,
                                 std::vector<Verdict>& verdicts) {
   const auto& rows = candidates.rows;
   for (const std::string& wanted : candidates.prefer) {
-    const auto at = std::find_if(served.begin(), served.end(), [&](std::size_t i) { return rows[i].key == wanted; });
+    const auto at = std::find_if(served.begin(), served.end(),
+                                 [&](std::size_t i) { return rows[i].key == wanted; });
     if (at == served.end()) continue;
     for (std::size_t i : served) {
       if (i != *at) verdicts[i].reason = absl::StrFormat("the user prefers %s", wanted);
@@ -96,8 +102,9 @@ std::vector<std::size_t> narrow(const Candidates& candidates, const std::vector<
     if (winner == served.end()) {
       left.push_back(i);
     } else {
-      verdicts[i].reason = rows[i].type.general ? absl::StrFormat("general: below %s", rows[*winner].key)
-                                                : absl::StrFormat("%s is preferred over it", rows[*winner].key);
+      verdicts[i].reason = rows[i].type.general
+                               ? absl::StrFormat("general: below %s", rows[*winner].key)
+                               : absl::StrFormat("%s is preferred over it", rows[*winner].key);
     }
   }
   return left;
@@ -113,22 +120,24 @@ absl::Status check_candidates(const Candidates& candidates) {
     if (row.type.general) general.push_back(row.key);
   }
   if (general.size() > 1) {
-    return absl::InvalidArgumentError(absl::StrFormat("%s: %s %s: %s", candidates.op, candidates.interface_type,
-                                                      kMoreThanOneGeneral, absl::StrJoin(general, ", ")));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s: %s %s: %s", candidates.op, candidates.interface_type,
+                        kMoreThanOneGeneral, absl::StrJoin(general, ", ")));
   }
   for (const KernelRow& row : candidates.rows) {
     if (row.type.general && !row.type.preferred_over.empty()) {
-      return absl::InvalidArgumentError(absl::StrFormat("%s: %s: %s, got preferred_over = {%s} (from %s)",
-                                                        candidates.op, row.key, kGeneralDeclaresPreference,
-                                                        absl::StrJoin(row.type.preferred_over, ", "), row.origin));
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "%s: %s: %s, got preferred_over = {%s} (from %s)", candidates.op, row.key,
+          kGeneralDeclaresPreference, absl::StrJoin(row.type.preferred_over, ", "), row.origin));
     }
   }
   std::set<std::string> done;
   for (const KernelRow& row : candidates.rows) {
     std::vector<std::string> path;
     if (find_cycle(by_key, row, path, done)) {
-      return absl::InvalidArgumentError(absl::StrFormat("%s: %s: %s %s", candidates.op, candidates.interface_type,
-                                                        kPreferenceCycle, absl::StrJoin(path, ", ")));
+      return absl::InvalidArgumentError(absl::StrFormat("%s: %s: %s %s", candidates.op,
+                                                        candidates.interface_type, kPreferenceCycle,
+                                                        absl::StrJoin(path, ", ")));
     }
   }
   return absl::OkStatus();
@@ -139,12 +148,14 @@ bool any_runs_on(const Candidates& candidates, DeviceType type) {
                      [&](const KernelRow& row) { return contains(row.type.devices, type); });
 }
 
-Selection select(const Candidates& candidates, DeviceType type, const DeviceFacts& facts, CallRef call) {
+Selection select(const Candidates& candidates, DeviceType type, const DeviceFacts& facts,
+                 CallRef call) {
   Selection selection;
   std::vector<std::size_t> served;
   for (std::size_t i = 0; i < candidates.rows.size(); ++i) {
     const KernelRow& row = candidates.rows[i];
-    Verdict verdict{row.key, VerdictKind::unavailable, unavailable_reason(row, type, facts), row.origin};
+    Verdict verdict{row.key, VerdictKind::unavailable, unavailable_reason(row, type, facts),
+                    row.origin};
     if (verdict.reason.empty()) {
       if (const Refusal refusal = refusal_of(row, call)) {
         verdict.kind = VerdictKind::refused;
@@ -163,18 +174,22 @@ Selection select(const Candidates& candidates, DeviceType type, const DeviceFact
     selection.chosen = winner.key;
     return selection;
   }
-  for (std::size_t i : left) selection.verdicts[i].reason = "serves this call, and nothing is preferred";
+  for (std::size_t i : left)
+    selection.verdicts[i].reason = "serves this call, and nothing is preferred";
   const std::string who = absl::StrFormat("%s: %s", candidates.op, candidates.interface_type);
   if (left.empty()) {
     selection.error = absl::UnimplementedError(
-        absl::StrFormat("%s: %s: %s on a device with %s:%s", who, kNoImplementation, to_string(call), to_string(facts),
-                        candidates.rows.empty() ? "\n  (there are no implementations)" : verdict_lines(selection.verdicts)));
+        absl::StrFormat("%s: %s: %s on a device with %s:%s", who, kNoImplementation,
+                        to_string(call), to_string(facts),
+                        candidates.rows.empty() ? "\n  (there are no implementations)"
+                                                : verdict_lines(selection.verdicts)));
     return selection;
   }
   std::vector<Verdict> clash;
   for (std::size_t i : left) clash.push_back(selection.verdicts[i]);
   selection.error = absl::UnimplementedError(
-      absl::StrFormat("%s: %s: %s: one of these must declare preferred_over, or the user settle it with only, exclude or "
+      absl::StrFormat("%s: %s: %s: one of these must declare preferred_over, or the user settle it "
+                      "with only, exclude or "
                       "prefer (KILN_SELECT):%s",
                       who, kAmbiguous, to_string(call), verdict_lines(clash)));
   return selection;
@@ -185,10 +200,14 @@ Selection select(const Candidates& candidates, DeviceType type, const DeviceFact
 namespace kiln::inline v1 {
 std::string_view to_string(VerdictKind kind) {
   switch (kind) {
-    case VerdictKind::chosen: return "chosen";
-    case VerdictKind::lower: return "lower";
-    case VerdictKind::refused: return "refused";
-    case VerdictKind::unavailable: return "unavailable";
+    case VerdictKind::chosen:
+      return "chosen";
+    case VerdictKind::lower:
+      return "lower";
+    case VerdictKind::refused:
+      return "refused";
+    case VerdictKind::unavailable:
+      return "unavailable";
   }
   return "invalid";
 }

@@ -1,16 +1,20 @@
 #include "runtime/target_serving.h"
 
-#include <algorithm>
-#include <exception>
+#include "runtime/runtime_impl.h"
 
 #include <absl/strings/str_format.h>
 
-#include "runtime/runtime_impl.h"
+#include <algorithm>
+#include <exception>
 
 namespace kiln::internal {
 
-TargetServing::TargetServing(Runtime::Impl& runtime, std::string op, std::string wanted, bool is_composite)
-    : runtime_(runtime), op_(std::move(op)), wanted_(std::move(wanted)), is_composite_(is_composite) {}
+TargetServing::TargetServing(Runtime::Impl& runtime, std::string op, std::string wanted,
+                             bool is_composite)
+    : runtime_(runtime),
+      op_(std::move(op)),
+      wanted_(std::move(wanted)),
+      is_composite_(is_composite) {}
 
 std::optional<std::string> TargetServing::settled() const {
   absl::MutexLock lock(&mutex_);
@@ -28,9 +32,10 @@ absl::StatusOr<std::string> TargetServing::choose(const Device& device) {
   }
   if (target.empty() || target == kBuiltin) return std::string(kBuiltin);
   if (!runtime_.knows_target(target)) {
-    return with_kind(absl::NotFoundError(absl::StrFormat("%s: UnknownTarget: no backend registered a target %s; known "
-                                                         "targets: %s",
-                                                         op_, target, runtime_.known_targets())),
+    return with_kind(absl::NotFoundError(absl::StrFormat(
+                         "%s: UnknownTarget: no backend registered a target %s; known "
+                         "targets: %s",
+                         op_, target, runtime_.known_targets())),
                      ErrorKind::unknown_target);
   }
   // A composite without a builder runs its own composition, and each sub-op settles its own target.
@@ -38,8 +43,8 @@ absl::StatusOr<std::string> TargetServing::choose(const Device& device) {
   return target;
 }
 
-absl::Status TargetServing::with_target(const Device& device,
-                                        const std::function<absl::Status(const std::string& target)>& body) {
+absl::Status TargetServing::with_target(
+    const Device& device, const std::function<absl::Status(const std::string& target)>& body) {
   if (const std::optional<std::string> target = settled()) return body(*target);
   absl::MutexLock settling(&settling_);
   if (const std::optional<std::string> target = settled()) return body(*target);
@@ -55,19 +60,21 @@ absl::Status TargetServing::with_target(const Device& device,
   return status;
 }
 
-absl::StatusOr<TargetKernel*> TargetServing::kernel(const std::string& target, const Device& device,
-                                                    std::span<const std::optional<TensorSpec>> inputs,
-                                                    const ParamValues& params) {
+absl::StatusOr<TargetKernel*> TargetServing::kernel(
+    const std::string& target, const Device& device,
+    std::span<const std::optional<TensorSpec>> inputs, const ParamValues& params) {
   absl::MutexLock lock(&mutex_);
   for (const auto& row : rows_) {
-    if (row->device == device && std::equal(row->inputs.begin(), row->inputs.end(), inputs.begin(), inputs.end())) {
+    if (row->device == device &&
+        std::equal(row->inputs.begin(), row->inputs.end(), inputs.begin(), inputs.end())) {
       return row->kernel.get();
     }
   }
   const BuildTargetKernel* build = runtime_.builder(op_, target);
   if (build == nullptr) {
     return with_kind(absl::UnimplementedError(absl::StrFormat(
-                         "%s: target %s has no builder for this op, and a selected target does not fall back to the "
+                         "%s: target %s has no builder for this op, and a selected target does not "
+                         "fall back to the "
                          "in-tree kernels; choose target builtin for this op, or one of: %s",
                          op_, target, runtime_.known_targets())),
                      ErrorKind::op_not_available);
@@ -76,13 +83,16 @@ absl::StatusOr<TargetKernel*> TargetServing::kernel(const std::string& target, c
   try {
     kernel = (*build)(inputs, params);
   } catch (const std::exception& e) {
-    return absl::InternalError(absl::StrFormat("%s: the builder of target %s threw: %s", op_, target, e.what()));
+    return absl::InternalError(
+        absl::StrFormat("%s: the builder of target %s threw: %s", op_, target, e.what()));
   }
   if (!kernel.ok()) return annotate(kernel.status(), absl::StrFormat("%s: target %s", op_, target));
   if (*kernel == nullptr) {
-    return absl::InternalError(absl::StrFormat("%s: the builder of target %s made nothing", op_, target));
+    return absl::InternalError(
+        absl::StrFormat("%s: the builder of target %s made nothing", op_, target));
   }
-  rows_.push_back(std::make_unique<Row>(Row{device, {inputs.begin(), inputs.end()}, *std::move(kernel)}));
+  rows_.push_back(
+      std::make_unique<Row>(Row{device, {inputs.begin(), inputs.end()}, *std::move(kernel)}));
   return rows_.back()->kernel.get();
 }
 

@@ -5,6 +5,9 @@
 #include <kiln/signature.h>
 #include <kiln/target.h>
 
+#include <absl/status/statusor.h>
+#include <absl/synchronization/mutex.h>
+
 #include <atomic>
 #include <functional>
 #include <map>
@@ -14,26 +17,25 @@
 #include <string>
 #include <vector>
 
-#include <absl/status/statusor.h>
-#include <absl/synchronization/mutex.h>
-
 namespace kiln::internal {
 
-// Which target serves an op instance, and the target's kernels for it. Settled once, by the first call that must run
-// something; undone when that call fails. Thread-safe.
+// Which target serves an op instance, and the target's kernels for it. Settled once, by the first
+// call that must run something; undone when that call fails. Thread-safe.
 class TargetServing {
  public:
   // `wanted`: the op's own choice; empty: the process's default, else what the detectors say.
   TargetServing(Runtime::Impl& runtime, std::string op, std::string wanted, bool is_composite);
 
-  // Runs `body` with the name of the target that serves ("builtin": in-tree). The first call settles the name and runs
-  // alone; when its `body` fails, the choice and what it built are undone.
-  // Errors: AmbiguousTarget, UnknownTarget, OpNotAvailable, those of `body`.
-  absl::Status with_target(const Device& device, const std::function<absl::Status(const std::string& target)>& body);
+  // Runs `body` with the name of the target that serves ("builtin": in-tree). The first call
+  // settles the name and runs alone; when its `body` fails, the choice and what it built are
+  // undone. Errors: AmbiguousTarget, UnknownTarget, OpNotAvailable, those of `body`.
+  absl::Status with_target(const Device& device,
+                           const std::function<absl::Status(const std::string& target)>& body);
 
   // The target's kernel for these specs, built on first use.
   absl::StatusOr<TargetKernel*> kernel(const std::string& target, const Device& device,
-                                       std::span<const std::optional<TensorSpec>> inputs, const ParamValues& params);
+                                       std::span<const std::optional<TensorSpec>> inputs,
+                                       const ParamValues& params);
 
   std::optional<std::string> settled() const;
   // True in one relaxed read when the instance is known to be served in-tree.

@@ -1,9 +1,9 @@
 #include "runtime/tools.h"
 
-#include <absl/strings/str_format.h>
-
 #include "runtime/guarded.h"
 #include "runtime/runtime_impl.h"
+
+#include <absl/strings/str_format.h>
 
 namespace kiln::tools {
 namespace {
@@ -29,22 +29,25 @@ absl::StatusOr<std::vector<Program>> programs_of(Kernel& owner, const DeviceFact
   std::vector<Program> programs;
   KILN_RETURN_IF_ERROR(internal::guarded("programs", [&] {
     for (Kernel* kernel : owner.kernels()) {
-      for (Program& program : kernel->programs(facts, kernel->default_config(facts))) programs.push_back(std::move(program));
+      for (Program& program : kernel->programs(facts, kernel->default_config(facts)))
+        programs.push_back(std::move(program));
     }
     return absl::OkStatus();
   }));
   return programs;
 }
 
-absl::StatusOr<PlannedProgram> plan_program(Runtime& runtime, DeviceSupport& support, const DeviceFacts& facts,
-                                            Program program) {
+absl::StatusOr<PlannedProgram> plan_program(Runtime& runtime, DeviceSupport& support,
+                                            const DeviceFacts& facts, Program program) {
   PlannedProgram planned;
   KILN_ASSIGN_OR_RETURN(planned.target, support.target_for(facts, program.arch_specific));
-  KILN_ASSIGN_OR_RETURN(const CompileRequest request, runtime.impl().engine.request_for(program, planned.target));
+  KILN_ASSIGN_OR_RETURN(const CompileRequest request,
+                        runtime.impl().engine.request_for(program, planned.target));
   KILN_ASSIGN_OR_RETURN(const CompilerId id, support.compiler().id());
   const cache::Artifact wanted = runtime.impl().engine.describe(request, id);
   planned.key = wanted.key;
-  KILN_ASSIGN_OR_RETURN(const std::optional<cache::Found> found, runtime.impl().store->find(wanted));
+  KILN_ASSIGN_OR_RETURN(const std::optional<cache::Found> found,
+                        runtime.impl().store->find(wanted));
   if (found) planned.tier = found->tier;
   planned.program = std::move(program);
   return planned;
@@ -59,7 +62,8 @@ absl::StatusOr<std::vector<KernelCall>> plan_on(Op& op, const CallArgs& args, De
 }  // namespace
 
 absl::Status complete_outputs(const Op& op, CallArgs& args) {
-  KILN_ASSIGN_OR_RETURN(const std::vector<TensorSpec> outputs, infer_outputs(op.signature(), op.params(), args.inputs));
+  KILN_ASSIGN_OR_RETURN(const std::vector<TensorSpec> outputs,
+                        infer_outputs(op.signature(), op.params(), args.inputs));
   args.outputs.resize(outputs.size());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!args.outputs[i]) args.outputs[i] = contiguous_arg(outputs[i]);
@@ -67,8 +71,9 @@ absl::Status complete_outputs(const Op& op, CallArgs& args) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<PlannedKernel>> explain_call(Op& op, const CallArgs& args, DeviceType type,
-                                                        const DeviceFacts& facts, bool look_up) {
+absl::StatusOr<std::vector<PlannedKernel>> explain_call(Op& op, const CallArgs& args,
+                                                        DeviceType type, const DeviceFacts& facts,
+                                                        bool look_up) {
   KILN_ASSIGN_OR_RETURN(const std::vector<KernelCall> plan, plan_on(op, args, type));
   std::vector<PlannedKernel> out;
   for (const KernelCall& call : plan) {
@@ -84,7 +89,8 @@ absl::StatusOr<std::vector<PlannedKernel>> explain_call(Op& op, const CallArgs& 
         KILN_ASSIGN_OR_RETURN(DeviceSupport * support, op.runtime().device_support(type));
         KILN_ASSIGN_OR_RETURN(std::vector<Program> programs, programs_of(*made.kernel, facts));
         for (Program& program : programs) {
-          KILN_ASSIGN_OR_RETURN(PlannedProgram one, plan_program(op.runtime(), *support, facts, std::move(program)));
+          KILN_ASSIGN_OR_RETURN(PlannedProgram one,
+                                plan_program(op.runtime(), *support, facts, std::move(program)));
           planned.programs.push_back(std::move(one));
         }
       }
@@ -100,19 +106,24 @@ absl::StatusOr<std::vector<WarmedKernel>> warm_call(Op& op, const CallArgs& args
   KILN_ASSIGN_OR_RETURN(DeviceSupport * support, op.runtime().device_support(type));
   std::vector<WarmedKernel> out;
   for (const KernelCall& call : plan) {
-    KILN_ASSIGN_OR_RETURN(const Selection selection, op.select(call.interface, call.call.ref(), facts));
+    KILN_ASSIGN_OR_RETURN(const Selection selection,
+                          op.select(call.interface, call.call.ref(), facts));
     KILN_RETURN_IF_ERROR(selection.error);
     KILN_ASSIGN_OR_RETURN(const Made made, make_kernel(op, call, *selection.chosen));
     WarmedKernel warmed{call.interface, *selection.chosen, made.plan.identity.hash(), {}};
     KILN_ASSIGN_OR_RETURN(const std::vector<Program> programs, programs_of(*made.kernel, facts));
     for (const Program& program : programs) {
-      KILN_ASSIGN_OR_RETURN(const std::string target, support->target_for(facts, program.arch_specific));
-      absl::StatusOr<jit::Built> built = op.runtime().impl().engine.build(support->compiler(), program, target);
+      KILN_ASSIGN_OR_RETURN(const std::string target,
+                            support->target_for(facts, program.arch_specific));
+      absl::StatusOr<jit::Built> built =
+          op.runtime().impl().engine.build(support->compiler(), program, target);
       if (!built.ok()) {
-        return annotate(built.status(), absl::StrFormat("%s: %s %s", op.signature().op, *selection.chosen,
-                                                        made.plan.identity.text()));
+        return annotate(built.status(),
+                        absl::StrFormat("%s: %s %s", op.signature().op, *selection.chosen,
+                                        made.plan.identity.text()));
       }
-      warmed.programs.push_back({built->artifact->key, program.source, built->found_in, built->seconds});
+      warmed.programs.push_back(
+          {built->artifact->key, program.source, built->found_in, built->seconds});
     }
     out.push_back(std::move(warmed));
   }

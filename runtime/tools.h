@@ -4,21 +4,22 @@
 #include <kiln/op.h>
 #include <kiln/runtime.h>
 
-#include <optional>
-#include <string>
-#include <vector>
+#include "cache/artifact.h"
+#include "cache/store.h"
 
 #include <absl/status/statusor.h>
 #include <absl/time/time.h>
 
-#include "cache/artifact.h"
-#include "cache/store.h"
+#include <optional>
+#include <string>
+#include <vector>
 
-// What the command line asks of an op beyond its public interface: what a call would do on a device that need not be
-// here. None of it touches a device.
+// What the command line asks of an op beyond its public interface: what a call would do on a device
+// that need not be here. None of it touches a device.
 namespace kiln::tools {
 
-// Fills `args.outputs` with what the inputs lead to, contiguous and aligned to 16 bytes, where they are not given.
+// Fills `args.outputs` with what the inputs lead to, contiguous and aligned to 16 bytes, where they
+// are not given.
 KILN_EXPORT absl::Status complete_outputs(const Op& op, CallArgs& args);
 
 // One program of a kernel.
@@ -32,18 +33,20 @@ struct PlannedProgram {
 // One kernel call of a plan, on a device with given facts.
 struct PlannedKernel {
   std::string interface;
-  std::string call;        // as text
+  std::string call;  // as text
   Selection selection;
   BuildIdentity identity;  // of the chosen implementation
   Config config;
   std::vector<PlannedProgram> programs;  // empty where nothing is chosen
 };
 
-// The kernel calls of a call with `args` on a device of `type` with `facts`. `look_up` also looks for the programs'
-// artifacts (needs the compiler, to know its id).
-// Errors: those of Op::plan; a kernel call that no implementation serves is in its `selection.error`.
-KILN_EXPORT absl::StatusOr<std::vector<PlannedKernel>> explain_call(Op& op, const CallArgs& args, DeviceType type,
-                                                                    const DeviceFacts& facts, bool look_up);
+// The kernel calls of a call with `args` on a device of `type` with `facts`. `look_up` also looks
+// for the programs' artifacts (needs the compiler, to know its id). Errors: those of Op::plan; a
+// kernel call that no implementation serves is in its `selection.error`.
+KILN_EXPORT absl::StatusOr<std::vector<PlannedKernel>> explain_call(Op& op, const CallArgs& args,
+                                                                    DeviceType type,
+                                                                    const DeviceFacts& facts,
+                                                                    bool look_up);
 
 // One program that was asked for.
 struct WarmedProgram {
@@ -54,14 +57,15 @@ struct WarmedProgram {
 };
 struct WarmedKernel {
   std::string interface;
-  std::string key;          // of the implementation
-  std::string identity;     // hash
+  std::string key;       // of the implementation
+  std::string identity;  // hash
   std::vector<WarmedProgram> programs;
 };
 
-// Compiles (or finds) all programs of a call for a device of `type` with `facts`, in their default configuration.
-// Errors: those of Op::plan, selection and compilation.
-KILN_EXPORT absl::StatusOr<std::vector<WarmedKernel>> warm_call(Op& op, const CallArgs& args, DeviceType type,
+// Compiles (or finds) all programs of a call for a device of `type` with `facts`, in their default
+// configuration. Errors: those of Op::plan, selection and compilation.
+KILN_EXPORT absl::StatusOr<std::vector<WarmedKernel>> warm_call(Op& op, const CallArgs& args,
+                                                                DeviceType type,
                                                                 const DeviceFacts& facts);
 
 // The process's cache and its counters, for `kiln cache` and `kiln doctor`.

@@ -1,8 +1,8 @@
 #include <kiln/ops/layer_norm.h>
 
-#include <absl/strings/str_format.h>
-
 #include "rows.h"
+
+#include <absl/strings/str_format.h>
 
 namespace kiln::inline v1 {
 
@@ -17,17 +17,20 @@ Signature LayerNormFwdOp::signature() {
       {.name = "weight", .dtype_of = "x", .shape = "*@normalized_shape", .optional = true},
       {.name = "bias", .dtype_of = "x", .shape = "*@normalized_shape", .optional = true},
   };
-  s.params = {{"normalized_shape", ParamType::integers, std::nullopt}, {"eps", ParamType::number, FieldValue(1e-5)}};
+  s.params = {{"normalized_shape", ParamType::integers, std::nullopt},
+              {"eps", ParamType::number, FieldValue(1e-5)}};
   s.outputs = {{.name = "y", .dtype_of = "x", .shape = "*B, *@normalized_shape"}};
   return s;
 }
 
-absl::StatusOr<std::unique_ptr<LayerNormFwdOp>> LayerNormFwdOp::create(const Params& params, const OpOptions& options) {
+absl::StatusOr<std::unique_ptr<LayerNormFwdOp>> LayerNormFwdOp::create(const Params& params,
+                                                                       const OpOptions& options) {
   return create_from({{"normalized_shape", params.normalized_shape}, {"eps", params.eps}}, options);
 }
 
 LayerNormFwdOp::LayerNormFwdOp(OpInit init) : OpOf(std::move(init)) {
-  const auto& shape = std::get<std::vector<std::int64_t>>(*find_param(params(), "normalized_shape"));
+  const auto& shape =
+      std::get<std::vector<std::int64_t>>(*find_param(params(), "normalized_shape"));
   n_ = 1;
   for (std::int64_t extent : shape) n_ *= extent;
   trailing_ = static_cast<int>(shape.size());
@@ -37,13 +40,15 @@ LayerNormFwdOp::LayerNormFwdOp(OpInit init) : OpOf(std::move(init)) {
 absl::StatusOr<std::vector<KernelCall>> LayerNormFwdOp::plan_call(const CallArgs& args) const {
   const ArgSpec& x = *args.inputs[0];
   if (!(eps_ >= 0)) {
-    return absl::InvalidArgumentError(absl::StrFormat("LayerNormFwdOp: eps must be at least 0: got %g", eps_));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("LayerNormFwdOp: eps must be at least 0: got %g", eps_));
   }
   const std::optional<Rows> rows = as_rows(x.spec.shape, x.strides, trailing_);
   if (!rows) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "LayerNormFwdOp: rows of x must be dense and lie evenly apart: got shape %s with strides %s; make it contiguous",
-        to_string(x.spec.shape), to_string(x.strides)));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("LayerNormFwdOp: rows of x must be dense and lie evenly apart: got shape "
+                        "%s with strides %s; make it contiguous",
+                        to_string(x.spec.shape), to_string(x.strides)));
   }
   LayerNormCall call;
   call.n = n_;
@@ -68,12 +73,13 @@ absl::Status LayerNormFwdOp::execute(const CallView& call) {
   y.shape = x.shape;
   y.strides = {n_, 1};
   const Tensor none{};
-  return call.kernel<LayerNormFwdInterface>(0).forward(call.stream(), x, call.has_input(1) ? call.input(1) : none,
+  return call.kernel<LayerNormFwdInterface>(0).forward(call.stream(), x,
+                                                       call.has_input(1) ? call.input(1) : none,
                                                        call.has_input(2) ? call.input(2) : none, y);
 }
 
-absl::Status LayerNormFwdOp::forward(const Stream& stream, const Tensor& x, const Tensor* weight, const Tensor* bias,
-                                     const Tensor& y) {
+absl::Status LayerNormFwdOp::forward(const Stream& stream, const Tensor& x, const Tensor* weight,
+                                     const Tensor* bias, const Tensor& y) {
   const Tensor* inputs[] = {&x, weight, bias};
   const Tensor* outputs[] = {&y};
   return call(stream, inputs, outputs);
@@ -81,7 +87,8 @@ absl::Status LayerNormFwdOp::forward(const Stream& stream, const Tensor& x, cons
 
 Roofline LayerNormFwdOp::roofline_of(const CallArgs& args) const {
   Roofline roofline = Op::roofline_of(args);
-  // Sum, centred square, scale, weight and bias of every element: an addition or multiplication each.
+  // Sum, centred square, scale, weight and bias of every element: an addition or multiplication
+  // each.
   roofline.flops = 7 * static_cast<double>(numel(args.inputs[0]->spec.shape));
   return roofline;
 }

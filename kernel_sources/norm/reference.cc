@@ -10,7 +10,9 @@ namespace {
 
 std::int64_t row_length(const ParamValues& params) {
   std::int64_t n = 1;
-  for (std::int64_t extent : std::get<std::vector<std::int64_t>>(*find_param(params, "normalized_shape"))) n *= extent;
+  for (std::int64_t extent :
+       std::get<std::vector<std::int64_t>>(*find_param(params, "normalized_shape")))
+    n *= extent;
   return n;
 }
 
@@ -26,7 +28,8 @@ void normalize_row(const double* x, double* y, std::int64_t n, double eps) {
 
 }  // namespace
 
-absl::Status layer_norm_reference(const ParamValues& params, const ParamValues&, std::span<const HostTensor> inputs,
+absl::Status layer_norm_reference(const ParamValues& params, const ParamValues&,
+                                  std::span<const HostTensor> inputs,
                                   std::span<const HostTensor> outputs) {
   const std::int64_t n = row_length(params);
   const double eps = std::get<double>(*find_param(params, "eps"));

@@ -16,8 +16,8 @@ struct Rows {
   std::int64_t stride = 0;  // elements between the starts of two rows
 };
 
-// [*B, *normalized] with `trailing` dimensions normalized, as rows that lie evenly apart, each dense; nullopt when
-// they do not.
+// [*B, *normalized] with `trailing` dimensions normalized, as rows that lie evenly apart, each
+// dense; nullopt when they do not.
 inline std::optional<Rows> as_rows(const Dims& shape, const Dims& strides, int trailing) {
   std::int64_t n = 1;
   for (int d = shape.size() - 1; d >= shape.size() - trailing; --d) {
@@ -25,11 +25,14 @@ inline std::optional<Rows> as_rows(const Dims& shape, const Dims& strides, int t
     n *= shape[d];
   }
   Rows rows{1, n};
-  std::int64_t span = -1;  // elements from one index of the dimension in hand to the next; -1 before there is one
+  std::int64_t span =
+      -1;  // elements from one index of the dimension in hand to the next; -1 before there is one
   for (int d = shape.size() - trailing - 1; d >= 0; --d) {
     if (shape[d] != 1) {
-      if (span < 0) rows.stride = strides[d];
-      else if (strides[d] != span) return std::nullopt;
+      if (span < 0)
+        rows.stride = strides[d];
+      else if (strides[d] != span)
+        return std::nullopt;
       span = strides[d] * shape[d];
     }
     rows.rows *= shape[d];

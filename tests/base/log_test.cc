@@ -1,6 +1,7 @@
 #include "base/log.h"
 
-#include <absl/synchronization/mutex.h>
+#include "base/mutex.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,13 +21,13 @@ class LogTest : public ::testing::Test {
  protected:
   void capture() {
     set_log_sink([this](LogLevel, std::string_view message) {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(mutex_);
       lines_.emplace_back(message);
     });
   }
   void TearDown() override { set_log_sink({}); }
 
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::vector<std::string> lines_;
 };
 

@@ -92,7 +92,7 @@ TEST(NvrtcLibraryTest, EveryResultHasAStatus) {
   EXPECT_TRUE(nvrtc_status(NVRTC_SUCCESS, "x").ok());
   EXPECT_TRUE(is_compile_error(nvrtc_status(NVRTC_ERROR_COMPILATION, "x")));
   EXPECT_TRUE(absl::IsResourceExhausted(nvrtc_status(NVRTC_ERROR_OUT_OF_MEMORY, "x")));
-  for (int result = 1; result < 40; ++result) {
+  for (int result = 1; result < 32; ++result) {
     EXPECT_TRUE(contains(nvrtc_status(static_cast<nvrtcResult>(result), "x"),
                          "(" + std::to_string(result) + ")"));
   }

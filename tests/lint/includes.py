@@ -17,7 +17,8 @@ STANDARD = re.compile(r"^[a-z_0-9]+$")
 SYSTEM = re.compile(r"^((sys|linux|net|arpa|netinet)/.*|(dlfcn|unistd|fcntl|pthread|sched|signal|spawn|poll|cpuid|"
                     r"immintrin|xmmintrin|stdint|stddef|stdlib|string|math|errno|limits|link|time)\.h)$")
 DEVICE = re.compile(r"^(cuda_(fp16|bf16|fp8|fp6|fp4)\.h|cuda_pipeline.*|mma\.h|cooperative_groups.*|cuda/.*)$")
-PUBLIC_ABSEIL = {"absl/status/status.h", "absl/status/statusor.h"}
+# options.h holds only macros: with them a plugin states which Abseil it was built with.
+PUBLIC_ABSEIL = {"absl/status/status.h", "absl/status/statusor.h", "absl/base/options.h"}
 
 
 def is_public(path):

@@ -9,7 +9,7 @@
 namespace kiln::testing {
 
 void FaultyFileSystem::set_rule(Rule rule) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   rule_ = std::move(rule);
   calls_ = 0;
 }
@@ -25,12 +25,12 @@ void FaultyFileSystem::fail_writes(int error) {
 }
 
 int FaultyFileSystem::calls() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   return calls_;
 }
 
 int FaultyFileSystem::verdict(std::string_view name, bool writes) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   ++calls_;
   return rule_ ? rule_({calls_, name, writes}) : 0;
 }

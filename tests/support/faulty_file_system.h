@@ -2,9 +2,9 @@
 #define KILN_TESTS_SUPPORT_FAULTY_FILE_SYSTEM_H_
 
 #include "base/file_system.h"
+#include "base/mutex.h"
 
 #include <absl/base/thread_annotations.h>
-#include <absl/synchronization/mutex.h>
 
 #include <functional>
 #include <string>
@@ -55,7 +55,7 @@ class FaultyFileSystem final : public FileSystem {
  private:
   int verdict(std::string_view name, bool writes);
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   Rule rule_ ABSL_GUARDED_BY(mutex_);
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-// Call specs: the immutable facts of a call that choose and build an implementation. A call spec is a plain aggregate
-// that lists its fields once:
+// Call specs: the immutable facts of a call that choose and build an implementation. A call spec is
+// a plain aggregate that lists its fields once:
 //
 //   struct LayerNormCall {
 //     std::int64_t n = 0;
@@ -28,13 +28,15 @@
 //     KILN_CALL_SPEC(LayerNormCall, n, eps, dtype)
 //   };
 //
-// From the list come equality, the in-memory hash, the words of the identity, text and JSON. A field that the list
-// forgets, or that is mutable or has no stable value, does not compile. Fields hold shapes, dtypes and semantic
-// parameters; never tensor contents, tuning policy or priorities. KILN_CALL_SPEC adds the field `where`.
+// From the list come equality, the in-memory hash, the words of the identity, text and JSON. A
+// field that the list forgets, or that is mutable or has no stable value, does not compile. Fields
+// hold shapes, dtypes and semantic parameters; never tensor contents, tuning policy or priorities.
+// KILN_CALL_SPEC adds the field `where`.
 namespace kiln::inline v1 {
 
-// Where a call runs. `device` comes from the op. The stated facts (0: not stated) are for `key_for` and tools, so that
-// an answer does not depend on the machine that gives it; `kernel_for` refuses them.
+// Where a call runs. `device` comes from the op. The stated facts (0: not stated) are for `key_for`
+// and tools, so that an answer does not depend on the machine that gives it; `kernel_for` refuses
+// them.
 struct Where {
   Device device{};
   int arch = 0;
@@ -77,9 +79,12 @@ consteval bool braces(std::index_sequence<I...>) {
 }
 template <class T, std::size_t N = 40>
 consteval std::size_t arity() {
-  if constexpr (N == 0) return 0;
-  else if constexpr (braces<T>(std::make_index_sequence<N>{})) return N;
-  else return arity<T, N - 1>();
+  if constexpr (N == 0)
+    return 0;
+  else if constexpr (braces<T>(std::make_index_sequence<N>{}))
+    return N;
+  else
+    return arity<T, N - 1>();
 }
 template <class... C, class... M>
 consteval bool all_key_fields(const std::tuple<Field<C, M>...>*) {
@@ -102,18 +107,21 @@ template <class S>
 consteval bool check_call_spec() {
   static_assert(CallSpec<S>, "a call spec lists its fields with KILN_CALL_SPEC");
   static_assert(std::is_aggregate_v<S>, "a call spec is a plain aggregate");
-  constexpr bool can_key = spec_detail::all_key_fields(static_cast<decltype(S::fields())*>(nullptr));
+  constexpr bool can_key =
+      spec_detail::all_key_fields(static_cast<decltype(S::fields())*>(nullptr));
   static_assert(can_key, "cannot key a dispatch cache: a field is mutable or has no stable value");
   if constexpr (can_key) {
     static_assert(spec_detail::arity<S>() == std::tuple_size_v<decltype(S::fields())> + 1,
-                  "KILN_CALL_SPEC must list every field: a field that is missing here would be missing in the key");
+                  "KILN_CALL_SPEC must list every field: a field that is missing here would be "
+                  "missing in the key");
   }
   return true;
 }
 
 // Words of a call spec's fields; the device takes one more, at the end.
 template <CallSpec S>
-constexpr std::size_t words_of = spec_detail::sum_words(static_cast<decltype(S::fields())*>(nullptr));
+constexpr std::size_t words_of =
+    spec_detail::sum_words(static_cast<decltype(S::fields())*>(nullptr));
 
 template <CallSpec S>
 using CallWords = std::array<std::uint64_t, words_of<S> + 1>;
@@ -128,7 +136,8 @@ constexpr CallWords<S> to_words(const S& call) {
   std::size_t at = 0;
   std::apply(
       [&](const auto&... f) {
-        ((FieldCodec<std::remove_cvref_t<decltype(call.*(f.member))>>::write(&words[at], call.*(f.member)),
+        ((FieldCodec<std::remove_cvref_t<decltype(call.*(f.member))>>::write(&words[at],
+                                                                             call.*(f.member)),
           at += FieldCodec<std::remove_cvref_t<decltype(call.*(f.member))>>::words),
          ...);
       },
@@ -147,8 +156,8 @@ struct NamedValue {
   FieldValue value;
 };
 
-// A call spec's type, erased. Two copies of one type (a plugin's and the library's) are the same if name and
-// fingerprint are.
+// A call spec's type, erased. Two copies of one type (a plugin's and the library's) are the same if
+// name and fingerprint are.
 struct CallSpecType {
   std::string_view name;
   std::uint64_t fingerprint = 0;  // over the names and types of the fields
@@ -178,9 +187,13 @@ FieldValue show(const M& value) {
 template <class S>
 constexpr std::uint64_t fingerprint() {
   std::uint64_t h = fnv1a(type_name_of<S>());
-  std::apply([&](const auto&... f) {
-    ((h = fnv1a(type_name_of<std::remove_cvref_t<decltype(std::declval<S>().*(f.member))>>(), fnv1a(f.name, h))), ...);
-  }, S::fields());
+  std::apply(
+      [&](const auto&... f) {
+        ((h = fnv1a(type_name_of<std::remove_cvref_t<decltype(std::declval<S>().*(f.member))>>(),
+                    fnv1a(f.name, h))),
+         ...);
+      },
+      S::fields());
   return h;
 }
 template <class S>
@@ -190,7 +203,8 @@ std::vector<NamedValue> values(const void* erased, bool only_set) {
   std::vector<NamedValue> out;
   auto one = [&](const auto& f) {
     FieldValue value = show(call.*(f.member));
-    if (!only_set || value != show(unset.*(f.member))) out.push_back({std::string(f.name), std::move(value)});
+    if (!only_set || value != show(unset.*(f.member)))
+      out.push_back({std::string(f.name), std::move(value)});
   };
   std::apply([&](const auto&... f) { (one(f), ...); }, S::fields());
   return out;
@@ -216,10 +230,11 @@ const CallSpecType& call_spec_type() {
       .words = words_of<S> + 1,
       .values = &spec_detail::values<S>,
       .where = [](const void* c) -> const Where& { return static_cast<const S*>(c)->where; },
-      .write = [](const void* c, std::uint64_t* out) {
-        const CallWords<S> words = to_words(*static_cast<const S*>(c));
-        for (std::size_t i = 0; i < words.size(); ++i) out[i] = words[i];
-      },
+      .write =
+          [](const void* c, std::uint64_t* out) {
+            const CallWords<S> words = to_words(*static_cast<const S*>(c));
+            for (std::size_t i = 0; i < words.size(); ++i) out[i] = words[i];
+          },
       .set = &spec_detail::set<S>,
       .copy = [](const void* c, const Where& where) -> std::shared_ptr<void> {
         auto copy = std::make_shared<S>(*static_cast<const S*>(c));
@@ -238,7 +253,8 @@ struct CallRef {
   CallRef() = default;
   CallRef(const void* call, const CallSpecType& call_type) : data(call), type(&call_type) {}
   template <CallSpec S>
-  CallRef(const S& call) : data(&call), type(&call_spec_type<S>()) {}  // NOLINT(google-explicit-constructor): a view
+  CallRef(const S& call)
+      : data(&call), type(&call_spec_type<S>()) {}  // NOLINT(google-explicit-constructor): a view
   const Where& where() const { return type->where(data); }
 };
 
@@ -247,9 +263,13 @@ class AnyCall {
  public:
   AnyCall() = default;
   template <CallSpec S>
-  AnyCall(const S& call) : AnyCall(CallRef(call)) {}  // NOLINT(google-explicit-constructor): a value of any type
-  explicit AnyCall(CallRef call) : data_(call.type->copy(call.data, call.where())), type_(call.type) {}
-  operator CallRef() const { return CallRef(data_.get(), *type_); }  // NOLINT(google-explicit-constructor)
+  AnyCall(const S& call)
+      : AnyCall(CallRef(call)) {}  // NOLINT(google-explicit-constructor): a value of any type
+  explicit AnyCall(CallRef call)
+      : data_(call.type->copy(call.data, call.where())), type_(call.type) {}
+  operator CallRef() const {
+    return CallRef(data_.get(), *type_);
+  }  // NOLINT(google-explicit-constructor)
   CallRef ref() const { return CallRef(data_.get(), *type_); }
   // The same call on another device, or with other stated facts.
   AnyCall at(const Where& where) const {
@@ -275,13 +295,15 @@ KILN_EXPORT std::string to_string(CallRef call);
 #define KILN_EXPAND2_(...) KILN_EXPAND1_(KILN_EXPAND1_(KILN_EXPAND1_(__VA_ARGS__)))
 #define KILN_EXPAND1_(...) __VA_ARGS__
 #define KILN_FIELDS_(T, f, ...) \
-  ::kiln::Field { #f, &T::f } __VA_OPT__(, KILN_FIELDS_AGAIN_ KILN_PARENS_(T, __VA_ARGS__))
+  ::kiln::Field{#f, &T::f} __VA_OPT__(, KILN_FIELDS_AGAIN_ KILN_PARENS_(T, __VA_ARGS__))
 #define KILN_FIELDS_AGAIN_() KILN_FIELDS_
 
 // KILN_CALL_SPEC(Type, field, ...): up to 27 fields, in the order they are declared.
-#define KILN_CALL_SPEC(T, ...)                                                                     \
-  ::kiln::Where where{};                                                                           \
-  static constexpr auto fields() { return std::tuple{KILN_EXPAND_(KILN_FIELDS_(T, __VA_ARGS__))}; } \
+#define KILN_CALL_SPEC(T, ...)                                     \
+  ::kiln::Where where{};                                           \
+  static constexpr auto fields() {                                 \
+    return std::tuple{KILN_EXPAND_(KILN_FIELDS_(T, __VA_ARGS__))}; \
+  }                                                                \
   friend bool operator==(const T& a, const T& b) { return ::kiln::same_call(a, b); }
 
 #endif  // KILN_CALL_SPEC_H_

@@ -18,8 +18,8 @@ namespace kiln::inline v1 {
 
 class Kernel;
 
-// The facts that change what is built, as words, and their 128-bit hash. Words are compared, so two identities with
-// one hash are still two. Immutable value.
+// The facts that change what is built, as words, and their 128-bit hash. Words are compared, so two
+// identities with one hash are still two. Immutable value.
 class KILN_EXPORT BuildIdentity {
  public:
   BuildIdentity() = default;
@@ -29,7 +29,9 @@ class KILN_EXPORT BuildIdentity {
   const std::string& hash() const { return hash_; }
   // "(4096, 1e-05, float16)", for people.
   const std::string& text() const { return text_; }
-  friend bool operator==(const BuildIdentity& a, const BuildIdentity& b) { return a.words_ == b.words_; }
+  friend bool operator==(const BuildIdentity& a, const BuildIdentity& b) {
+    return a.words_ == b.words_;
+  }
 
  private:
   std::vector<std::uint64_t> words_;
@@ -37,19 +39,21 @@ class KILN_EXPORT BuildIdentity {
   std::string text_;
 };
 
-// What an implementation's `entry_for` returns: the build identity and the build function, made from ONE list of
-// facts, so that nothing can be built in that the identity lacks:
+// What an implementation's `entry_for` returns: the build identity and the build function, made
+// from ONE list of facts, so that nothing can be built in that the identity lacks:
 //
-//   static Entry<LayerNormKernel> entry_for(const LayerNormCall& c) { return Entry<LayerNormKernel>(c.n, c.eps, c.dtype); }
+//   static Entry<LayerNormKernel> entry_for(const LayerNormCall& c) { return
+//   Entry<LayerNormKernel>(c.n, c.eps, c.dtype); }
 //
-// A fact is a KeyField or a whole call spec (its device index is no fact). The build function makes a K from copies
-// of the facts; it compiles and loads nothing.
+// A fact is a KeyField or a whole call spec (its device index is no fact). The build function makes
+// a K from copies of the facts; it compiles and loads nothing.
 template <class K>
 class Entry {
  public:
   template <class... A>
   explicit Entry(const A&... facts) : build_([facts...] { return std::make_unique<K>(facts...); }) {
-    static_assert(std::is_constructible_v<K, const A&...>, "K must have a constructor that takes the facts of its Entry");
+    static_assert(std::is_constructible_v<K, const A&...>,
+                  "K must have a constructor that takes the facts of its Entry");
     (append(facts), ...);
     text_ += ")";
   }

@@ -34,20 +34,24 @@ Refusal refuse(const A&... parts) {
   std::ostringstream out;
   out.imbue(std::locale::classic());
   auto one = [&out](const auto& part) {
-    if constexpr (requires { out << part; } && !std::is_enum_v<std::remove_cvref_t<decltype(part)>>) out << part;
-    else out << to_string(part);
+    if constexpr (requires { out << part; } && !std::is_enum_v<std::remove_cvref_t<decltype(part)>>)
+      out << part;
+    else
+      out << to_string(part);
   };
   (one(parts), ...);
   return out.str();
 }
 
-// The tunable constants of a kernel by name: tile sizes, stages, splits. A value; order is the author's.
+// The tunable constants of a kernel by name: tile sizes, stages, splits. A value; order is the
+// author's.
 class KILN_EXPORT Config {
  public:
   Config() = default;
   Config(std::initializer_list<std::pair<std::string, std::int64_t>> values) : values_(values) {}
   bool empty() const { return values_.empty(); }
-  // The value of `name`. REQUIRES: it is there (an author reads only what the same class wrote); 0 otherwise.
+  // The value of `name`. REQUIRES: it is there (an author reads only what the same class wrote); 0
+  // otherwise.
   std::int64_t operator[](std::string_view name) const;
   void set(std::string_view name, std::int64_t value);
   const std::vector<std::pair<std::string, std::int64_t>>& values() const { return values_; }
@@ -58,15 +62,16 @@ class KILN_EXPORT Config {
 };
 KILN_EXPORT std::string to_string(const Config& config);  // "threads=256 stages=2"
 
-// The contract of one place where an op calls a kernel: `forward`, further methods, and the call spec type. Write
+// The contract of one place where an op calls a kernel: `forward`, further methods, and the call
+// spec type. Write
 //
 //   struct LayerNormFwdInterface : KernelInterface<LayerNormCall> {
 //     KILN_KERNEL_INTERFACE(LayerNormFwdInterface, forward)
 //     virtual absl::Status forward(const Stream& stream, const Tensor& x, …) const = 0;
 //   };
 //
-// KILN_KERNEL_INTERFACE is given every abstract method: their types make the contract's fingerprint, by which a plugin
-// built against another version of the interface is told apart.
+// KILN_KERNEL_INTERFACE is given every abstract method: their types make the contract's
+// fingerprint, by which a plugin built against another version of the interface is told apart.
 template <class Call>
 struct KernelInterface {
   using Request = Call;
@@ -82,20 +87,21 @@ constexpr std::uint64_t contract_of(std::uint64_t h) {
 #define KILN_METHOD_TYPES_(T, m, ...) \
   decltype(&T::m) __VA_OPT__(, KILN_METHOD_TYPES_AGAIN_ KILN_PARENS_(T, __VA_ARGS__))
 #define KILN_METHOD_TYPES_AGAIN_() KILN_METHOD_TYPES_
-#define KILN_KERNEL_INTERFACE(T, ...)                                                          \
-  using Interface = T;                                                                          \
-  static constexpr std::string_view interface_name = #T;                                        \
-  static std::uint64_t contract() {                                                             \
-    return ::kiln::contract_of<KILN_EXPAND_(KILN_METHOD_TYPES_(T, __VA_ARGS__))>(               \
-        ::kiln::call_spec_type<Request>().fingerprint);                                         \
+#define KILN_KERNEL_INTERFACE(T, ...)                                             \
+  using Interface = T;                                                            \
+  static constexpr std::string_view interface_name = #T;                          \
+  static std::uint64_t contract() {                                               \
+    return ::kiln::contract_of<KILN_EXPAND_(KILN_METHOD_TYPES_(T, __VA_ARGS__))>( \
+        ::kiln::call_spec_type<Request>().fingerprint);                           \
   }
 
 // Devices of one type that a process can use.
 inline constexpr int kMaxDevices = 64;
 
-// What a kernel launches on one device: the functions of its programs, in the order of `programs()` and of each
-// program's `kernels`, with the configuration they were compiled for. Both are one object, so a sweep that swaps them
-// cannot launch one configuration's code with another's grid. Immutable once published.
+// What a kernel launches on one device: the functions of its programs, in the order of `programs()`
+// and of each program's `kernels`, with the configuration they were compiled for. Both are one
+// object, so a sweep that swaps them cannot launch one configuration's code with another's grid.
+// Immutable once published.
 struct Loaded {
   Config config;
   std::vector<void*> functions;
@@ -104,10 +110,11 @@ struct Loaded {
   std::vector<std::shared_ptr<LoadedImage>> images;
 };
 
-// An implementation derives from Kernel and from one kernel interface. What it does not declare is as here.
+// An implementation derives from Kernel and from one kernel interface. What it does not declare is
+// as here.
 //
-// Thread-safe: `forward` and all const members run on many threads at once. Members must not change after
-// construction.
+// Thread-safe: `forward` and all const members run on many threads at once. Members must not change
+// after construction.
 class KILN_EXPORT Kernel {
  public:
   Kernel() = default;
@@ -118,17 +125,19 @@ class KILN_EXPORT Kernel {
   // Availability: the device types and archs it runs on. No archs: all.
   static constexpr std::array<DeviceType, 1> devices{DeviceType::cuda()};
   static constexpr std::array<int, 0> supported_archs{};
-  // Preference: a general one serves what no other serves; `preferred_over` names keys of the same interface that lose
-  // where both serve.
+  // Preference: a general one serves what no other serves; `preferred_over` names keys of the same
+  // interface that lose where both serve.
   static constexpr bool general = false;
   static constexpr std::array<std::string_view, 0> preferred_over{};
-  // Applicability: why this class does not serve a call. An override ends with its base class's refusal.
+  // Applicability: why this class does not serve a call. An override ends with its base class's
+  // refusal.
   template <class Call>
   static Refusal refusal(const Call&) {
     return serves;
   }
 
-  // What to compile for a device and a configuration. Pure: touches no device, so warming needs none.
+  // What to compile for a device and a configuration. Pure: touches no device, so warming needs
+  // none.
   virtual std::vector<Program> programs(const DeviceFacts& facts, const Config& config) const = 0;
   // The configuration used until a tuned one is known. Pure.
   virtual Config default_config(const DeviceFacts& facts) const;
@@ -140,31 +149,36 @@ class KILN_EXPORT Kernel {
   // The configuration in force on the device that loaded last; empty before any has.
   Config config() const;
 
-  // For the runtime: publishes what was loaded for a device; the old one stays valid until the kernel is gone.
-  // REQUIRES: 0 <= index < kMaxDevices.
+  // For the runtime: publishes what was loaded for a device; the old one stays valid until the
+  // kernel is gone. REQUIRES: 0 <= index < kMaxDevices.
   void publish(int index, std::unique_ptr<const Loaded> loaded);
   const Loaded* loaded_on(int index) const {
-    return index < kMaxDevices ? loaded_[static_cast<std::size_t>(index)].load(std::memory_order_acquire) : nullptr;
+    return index < kMaxDevices
+               ? loaded_[static_cast<std::size_t>(index)].load(std::memory_order_acquire)
+               : nullptr;
   }
 
  protected:
-  // What to launch on the stream's device. REQUIRES: inside `forward`, which runs only where the kernel is loaded.
+  // What to launch on the stream's device. REQUIRES: inside `forward`, which runs only where the
+  // kernel is loaded.
   const Loaded& loaded(const Stream& stream) const { return *loaded_on(stream.device.index); }
 
-  // Enqueues function `f` of `loaded` with the given arguments, each passed by value as the kernel's parameter of that
-  // place. An empty grid launches nothing.
+  // Enqueues function `f` of `loaded` with the given arguments, each passed by value as the
+  // kernel's parameter of that place. An empty grid launches nothing.
   template <class... A>
-  absl::Status launch(const Loaded& loaded, std::size_t f, const Stream& stream, const LaunchShape& shape,
-                      const A&... args) const {
+  absl::Status launch(const Loaded& loaded, std::size_t f, const Stream& stream,
+                      const LaunchShape& shape, const A&... args) const {
     static_assert((std::is_trivially_copyable_v<A> && ...), "kernel arguments are plain values");
-    static_assert((!std::is_same_v<A, Tensor> && ...), "pass a tensor's data pointer, not the tensor");
-    void* packed[sizeof...(A) + 1] = {const_cast<void*>(static_cast<const void*>(&args))..., nullptr};
+    static_assert((!std::is_same_v<A, Tensor> && ...),
+                  "pass a tensor's data pointer, not the tensor");
+    void* packed[sizeof...(A) + 1] = {const_cast<void*>(static_cast<const void*>(&args))...,
+                                      nullptr};
     return launch_packed(loaded, f, stream, shape, packed);
   }
 
  private:
-  absl::Status launch_packed(const Loaded& loaded, std::size_t f, const Stream& stream, const LaunchShape& shape,
-                             void** args) const;
+  absl::Status launch_packed(const Loaded& loaded, std::size_t f, const Stream& stream,
+                             const LaunchShape& shape, void** args) const;
 
   std::array<std::atomic<const Loaded*>, kMaxDevices> loaded_{};
   std::atomic<const Loaded*> last_{nullptr};

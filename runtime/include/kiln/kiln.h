@@ -4,12 +4,13 @@
 // Everything but the ops, which are in <kiln/ops/NAME.h>.
 //
 // Words that hold in every header:
-//   ownership     `unique_ptr` and values own; references, spans and views are borrowed for the call unless a comment
+//   ownership     `unique_ptr` and values own; references, spans and views are borrowed for the
+//   call unless a comment
 //                 says for longer; handles of streams belong to the caller
-//   threads       "immutable", "thread-safe" or "one thread at a time"; a type that says nothing is a value
-//   shapes        [rows, n]; `*B` stands for any number of dimensions
-//   units         bytes end in _bytes, times in _seconds; strides are in elements
-//   errors        absl::Status, see <kiln/status.h>
+//   threads       "immutable", "thread-safe" or "one thread at a time"; a type that says nothing is
+//   a value shapes        [rows, n]; `*B` stands for any number of dimensions units         bytes
+//   end in _bytes, times in _seconds; strides are in elements errors        absl::Status, see
+//   <kiln/status.h>
 
 #include <kiln/call_spec.h>
 #include <kiln/compiler.h>

@@ -10,12 +10,13 @@
 
 namespace kiln::inline v1 {
 
-// A contiguous tensor that owns its memory; freed in order of the stream it was allocated on. Move-only.
+// A contiguous tensor that owns its memory; freed in order of the stream it was allocated on.
+// Move-only.
 class KILN_EXPORT OwnedTensor {
  public:
   OwnedTensor() = default;
-  static absl::StatusOr<OwnedTensor> allocate(DeviceSupport& support, const Stream& stream, DType dtype,
-                                              const Dims& shape);
+  static absl::StatusOr<OwnedTensor> allocate(DeviceSupport& support, const Stream& stream,
+                                              DType dtype, const Dims& shape);
   OwnedTensor(OwnedTensor&& other) noexcept { *this = std::move(other); }
   OwnedTensor& operator=(OwnedTensor&& other) noexcept;
   ~OwnedTensor();

@@ -29,13 +29,18 @@ struct KernelCall {
   AnyCall call;
 };
 
-// What `Op::execute` works with: the call's tensors, in signature order, and the entries that serve its kernel calls,
-// in the order of the plan. Borrowed for the call.
+// What `Op::execute` works with: the call's tensors, in signature order, and the entries that serve
+// its kernel calls, in the order of the plan. Borrowed for the call.
 class CallView {
  public:
-  CallView(const Stream& stream, std::span<const Tensor* const> inputs, std::span<const Tensor* const> outputs,
-           std::span<const void* const> kernels, const ParamValues& execution_params)
-      : stream_(stream), inputs_(inputs), outputs_(outputs), kernels_(kernels), execution_params_(execution_params) {}
+  CallView(const Stream& stream, std::span<const Tensor* const> inputs,
+           std::span<const Tensor* const> outputs, std::span<const void* const> kernels,
+           const ParamValues& execution_params)
+      : stream_(stream),
+        inputs_(inputs),
+        outputs_(outputs),
+        kernels_(kernels),
+        execution_params_(execution_params) {}
   const Stream& stream() const { return stream_; }
   // REQUIRES: the i-th input was passed.
   const Tensor& input(std::size_t i) const { return *inputs_[i]; }
@@ -67,7 +72,8 @@ class CallView {
 struct CallRecord {
   CallArgs args;
   Device device;
-  std::vector<std::string> keys;  // the chosen implementation of each kernel call; for a target, its name
+  std::vector<std::string>
+      keys;  // the chosen implementation of each kernel call; for a target, its name
 };
 
 // What was built for one identity.
@@ -92,11 +98,13 @@ class KILN_EXPORT OpInit {
   std::unique_ptr<OpCore> core_;
 };
 
-// What a user calls. Ops are made by `create` of their class and hold their kernels; calls from many threads are safe.
+// What a user calls. Ops are made by `create` of their class and hold their kernels; calls from
+// many threads are safe.
 //
-// A call: the signature's checks, then the plan (which kernel calls, with which call specs), then for each the one
-// implementation that serves it, built if this is the first time. All of that is remembered by the tensors' dtypes,
-// shapes, strides and alignment, so that a call with known ones looks up one row and launches.
+// A call: the signature's checks, then the plan (which kernel calls, with which call specs), then
+// for each the one implementation that serves it, built if this is the first time. All of that is
+// remembered by the tensors' dtypes, shapes, strides and alignment, so that a call with known ones
+// looks up one row and launches.
 class KILN_EXPORT Op {
  public:
   virtual ~Op();
@@ -107,39 +115,47 @@ class KILN_EXPORT Op {
   const ParamValues& params() const;
   Runtime& runtime() const;
 
-  // The kernel calls that a call with these arguments makes, after the signature's checks. Touches no device.
+  // The kernel calls that a call with these arguments makes, after the signature's checks. Touches
+  // no device.
   absl::StatusOr<std::vector<KernelCall>> plan(const CallArgs& args) const;
 
-  // The key of the implementation that serves `call`; device facts that the call states are used in place of the
-  // device's, so the answer need not depend on this machine. Builds nothing.
-  // Errors: Unimplemented ("no implementation serves this call", "dispatch is ambiguous"), with ErrorKind::op_not_available
-  // when none runs on the device type; InvalidArgument ("takes a … call spec", "cannot key a dispatch cache").
+  // The key of the implementation that serves `call`; device facts that the call states are used in
+  // place of the device's, so the answer need not depend on this machine. Builds nothing. Errors:
+  // Unimplemented ("no implementation serves this call", "dispatch is ambiguous"), with
+  // ErrorKind::op_not_available when none runs on the device type; InvalidArgument ("takes a … call
+  // spec", "cannot key a dispatch cache").
   absl::StatusOr<std::string> key_for(std::string_view interface, CallRef call) const;
   // The same with the verdict of every implementation, for facts given in whole.
-  absl::StatusOr<Selection> select(std::string_view interface, CallRef call, const DeviceFacts& facts) const;
+  absl::StatusOr<Selection> select(std::string_view interface, CallRef call,
+                                   const DeviceFacts& facts) const;
   // The identity of the entry that `key` would build for `call`.
-  absl::StatusOr<EntryPlan> entry_plan(std::string_view interface, std::string_view key, CallRef call) const;
+  absl::StatusOr<EntryPlan> entry_plan(std::string_view interface, std::string_view key,
+                                       CallRef call) const;
 
-  // The entry that serves `call`, built, compiled and loaded if this is the first time, as its interface. It lives as
-  // long as the op. The call must not state device facts.
+  // The entry that serves `call`, built, compiled and loaded if this is the first time, as its
+  // interface. It lives as long as the op. The call must not state device facts.
   absl::StatusOr<const void*> kernel_for(std::string_view interface, CallRef call);
 
-  // Runs the op on tensors in signature order; nullptr: an optional input that is not passed. Outputs are the caller's
-  // buffers. Work is enqueued on `stream`; the call's device is the stream's. Empty written tensors: checks run, nothing
-  // else does.
-  absl::Status call(const Stream& stream, std::span<const Tensor* const> inputs, std::span<const Tensor* const> outputs,
+  // Runs the op on tensors in signature order; nullptr: an optional input that is not passed.
+  // Outputs are the caller's buffers. Work is enqueued on `stream`; the call's device is the
+  // stream's. Empty written tensors: checks run, nothing else does.
+  absl::Status call(const Stream& stream, std::span<const Tensor* const> inputs,
+                    std::span<const Tensor* const> outputs,
                     const ParamValues& execution_params = {});
   // The same, with outputs allocated on the stream's device. They are freed in order of `stream`.
-  absl::StatusOr<std::vector<OwnedTensor>> call_allocating(const Stream& stream, std::span<const Tensor* const> inputs,
-                                                           const ParamValues& execution_params = {});
+  absl::StatusOr<std::vector<OwnedTensor>> call_allocating(
+      const Stream& stream, std::span<const Tensor* const> inputs,
+      const ParamValues& execution_params = {});
 
   std::vector<BuiltEntry> built_entries(std::string_view interface) const;
   std::vector<Kernel*> iter_kernels() const;
   // The configuration in force: the first kernel's that has one.
   Config kernel_config() const;
-  // Record of the last call that completed; nullopt before one has, or without OpOptions::record_calls.
+  // Record of the last call that completed; nullopt before one has, or without
+  // OpOptions::record_calls.
   std::optional<CallRecord> last_call() const;
-  // Flops and bytes of the last recorded call: bytes count each input and output once. nullopt like last_call().
+  // Flops and bytes of the last recorded call: bytes count each input and output once. nullopt like
+  // last_call().
   std::optional<Roofline> roofline() const;
   // Flops and bytes of a call with these arguments.
   virtual Roofline roofline_of(const CallArgs& args) const;
@@ -153,8 +169,8 @@ class KILN_EXPORT Op {
   virtual absl::StatusOr<std::vector<KernelCall>> plan_call(const CallArgs& args) const = 0;
   // Runs the planned kernels. The hot path: no allocation, no lock.
   virtual absl::Status execute(const CallView& call) = 0;
-  // Scratch memory on the stream's device: at least `bytes`, owned by the op, the same for every call on that stream
-  // that asks for no more, so stable under graph capture.
+  // Scratch memory on the stream's device: at least `bytes`, owned by the op, the same for every
+  // call on that stream that asks for no more, so stable under graph capture.
   absl::StatusOr<void*> workspace(const Stream& stream, std::size_t bytes);
 
   // Lookup by words, for the typed kernel_for: null on a miss.
@@ -166,8 +182,10 @@ class KILN_EXPORT Op {
 };
 
 // The core of an op of `signature` with `params`: parameters completed, implementations checked.
-// Errors: InvalidArgument (parameters; kernel types with the fragments of docs/errors.md), NotFound (a key in the options).
-KILN_EXPORT absl::StatusOr<OpInit> prepare_op(std::string_view op, const ParamValues& params, const OpOptions& options);
+// Errors: InvalidArgument (parameters; kernel types with the fragments of docs/errors.md), NotFound
+// (a key in the options).
+KILN_EXPORT absl::StatusOr<OpInit> prepare_op(std::string_view op, const ParamValues& params,
+                                              const OpOptions& options);
 
 // The base of op classes. Self has:
 //   using Interfaces = kiln::Interfaces<Named<"layer_norm_fwd", LayerNormFwdInterface>>;
@@ -177,20 +195,23 @@ template <class Self>
 class OpOf : public Op {
  public:
   // An op from parameters by name, as the command line and other languages give them.
-  static absl::StatusOr<std::unique_ptr<Self>> create_from(const ParamValues& params, const OpOptions& options = {}) {
+  static absl::StatusOr<std::unique_ptr<Self>> create_from(const ParamValues& params,
+                                                           const OpOptions& options = {}) {
     absl::StatusOr<OpInit> init = prepare_op(Self::signature().op, params, options);
     if (!init.ok()) return init.status();
     return std::make_unique<Self>(*std::move(init));
   }
 
-  // Typed: an interface that is not the op's, or another call spec, does not compile. A hit is one lookup.
+  // Typed: an interface that is not the op's, or another call spec, does not compile. A hit is one
+  // lookup.
   template <class I>
   absl::StatusOr<const I*> kernel_for(const typename I::Request& call) {
     constexpr int index = registry_detail::index_of<I>(typename Self::Interfaces{});
     static_assert(index >= 0, "not an interface of this op");
     if (call.where == Where{call.where.device}) {
       const auto words = to_words(call);
-      if (const void* hit = find_entry(index, words.data(), words.size())) return static_cast<const I*>(hit);
+      if (const void* hit = find_entry(index, words.data(), words.size()))
+        return static_cast<const I*>(hit);
     }
     absl::StatusOr<const void*> entry = Op::kernel_for(name_of(index), CallRef(call));
     if (!entry.ok()) return entry.status();
@@ -202,8 +223,8 @@ class OpOf : public Op {
     static_assert(index >= 0, "not an interface of this op");
     return Op::key_for(name_of(index), CallRef(call));
   }
-  using Op::key_for;
   using Op::kernel_for;
+  using Op::key_for;
 
  protected:
   using Op::Op;

@@ -20,31 +20,33 @@ enum class CompilePolicy {
 
 // How one op instance behaves.
 struct OpOptions {
-  Runtime* runtime = nullptr;          // null: the process's own, `Runtime::instance()`
-  std::string target;                  // empty: settled by the first call; kBuiltin: in-tree
-  std::optional<CompilePolicy> policy; // none: the runtime's
-  bool strict = false;                 // refuse inputs that are not contiguous instead of copying them
-  bool record_calls = false;           // keep `last_call()`
-  // To settle a clash without touching either side: only these keys take part; these do not; these win over all others
-  // that serve a call (the first that serves it).
+  Runtime* runtime = nullptr;           // null: the process's own, `Runtime::instance()`
+  std::string target;                   // empty: settled by the first call; kBuiltin: in-tree
+  std::optional<CompilePolicy> policy;  // none: the runtime's
+  bool strict = false;        // refuse inputs that are not contiguous instead of copying them
+  bool record_calls = false;  // keep `last_call()`
+  // To settle a clash without touching either side: only these keys take part; these do not; these
+  // win over all others that serve a call (the first that serves it).
   std::vector<std::string> only;
   std::vector<std::string> exclude;
   std::vector<std::string> prefer;
 };
 
-// How a runtime behaves. `from_environment` reads KILN_* once; nothing else in the library reads the environment.
+// How a runtime behaves. `from_environment` reads KILN_* once; nothing else in the library reads
+// the environment.
 struct RuntimeOptions {
-  std::string cache_dir;               // empty: no disk tier
+  std::string cache_dir;  // empty: no disk tier
   CompilePolicy policy = CompilePolicy::block;
   bool strict_cache = false;
-  std::string kernel_path;             // KILN_KERNEL_PATH: embedded sources are read from here instead
-  std::string nvrtc;                   // KILN_NVRTC: libnvrtc to open; empty: looked for
-  std::string cuda_home;               // CUDA_HOME, else CUDA_PATH: the toolkit; empty: /usr/local/cuda
-  std::string cxx;                     // KILN_CXX: host compiler of the CPU backend; empty: c++
-  std::vector<std::string> backend_path;      // KILN_BACKEND_PATH: folders and files
-  std::vector<std::string> disabled_backends; // KILN_DISABLE_BACKENDS
+  std::string kernel_path;  // KILN_KERNEL_PATH: embedded sources are read from here instead
+  std::string nvrtc;        // KILN_NVRTC: libnvrtc to open; empty: looked for
+  std::string cuda_home;    // CUDA_HOME, else CUDA_PATH: the toolkit; empty: /usr/local/cuda
+  std::string cxx;          // KILN_CXX: host compiler of the CPU backend; empty: c++
+  std::vector<std::string> backend_path;           // KILN_BACKEND_PATH: folders and files
+  bool load_installed_backends = true;         // those beside the library; tests leave them out
+  std::vector<std::string> disabled_backends;      // KILN_DISABLE_BACKENDS
   std::vector<std::string> only, exclude, prefer;  // KILN_SELECT="only=a,b;exclude=c;prefer=d"
-  bool log_selection = false;          // KILN_LOG=select
+  bool log_selection = false;                      // KILN_LOG=select
   KILN_EXPORT static RuntimeOptions from_environment();
 };
 

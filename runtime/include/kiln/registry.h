@@ -27,8 +27,8 @@ struct OpOptions;
 
 // One kernel interface of an op, erased.
 struct InterfaceType {
-  std::string name;           // "layer_norm_fwd": what kernel_for and key_for are asked by
-  std::string type_name;      // "LayerNormFwdInterface"
+  std::string name;       // "layer_norm_fwd": what kernel_for and key_for are asked by
+  std::string type_name;  // "LayerNormFwdInterface"
   std::uint64_t contract = 0;
   const CallSpecType* request = nullptr;
 };
@@ -39,14 +39,15 @@ struct EntryPlan {
   std::function<std::unique_ptr<Kernel>()> build;
 };
 
-// An implementation, erased. `kernel_type<K>()` makes one from a class; a plugin for another language fills one by
-// hand. Everything in it is checked when an op that uses it is constructed.
+// An implementation, erased. `kernel_type<K>()` makes one from a class; a plugin for another
+// language fills one by hand. Everything in it is checked when an op that uses it is constructed.
 struct KernelType {
   std::string class_name;
-  bool is_kernel = false;          // derives from Kernel
-  std::string interface_type;      // type name of the interface it derives from; empty: none
-  std::uint64_t contract = 0;      // that interface's contract, as this class was compiled against it
-  bool takes_forward = true;       // false: its forward or another method does not take the interface's arguments
+  bool is_kernel = false;      // derives from Kernel
+  std::string interface_type;  // type name of the interface it derives from; empty: none
+  std::uint64_t contract = 0;  // that interface's contract, as this class was compiled against it
+  bool takes_forward =
+      true;  // false: its forward or another method does not take the interface's arguments
   std::vector<DeviceType> devices;
   std::vector<int> supported_archs;
   bool general = false;
@@ -76,18 +77,23 @@ struct Interfaces {};
 
 namespace registry_detail {
 template <class K>
-concept HasInterface = requires { typename K::Interface; K::interface_name; };
+concept HasInterface = requires {
+  typename K::Interface;
+  K::interface_name;
+};
 
 template <class K, class I, class S>
 EntryPlan plan_entry(const S& call) {
   if constexpr (requires { K::entry_for(call); }) {
     static_assert(std::same_as<decltype(K::entry_for(call)), Entry<K>>,
-                  "entry_for must return Entry<this class>: an inherited one would build the base class under this key");
+                  "entry_for must return Entry<this class>: an inherited one would build the base "
+                  "class under this key");
     const Entry<K> entry = K::entry_for(call);
     return {entry.identity(), entry.build_function()};
   } else {
     static_assert(std::is_constructible_v<K, const S&>,
-                  "without entry_for an implementation is built from the whole call spec: add entry_for or that constructor");
+                  "without entry_for an implementation is built from the whole call spec: add "
+                  "entry_for or that constructor");
     const Entry<K> entry(call);
     return {entry.identity(), entry.build_function()};
   }
@@ -105,7 +111,8 @@ consteval int index_of(Interfaces<N...>) {
 }
 template <class... N>
 std::vector<InterfaceType> interface_types(Interfaces<N...>) {
-  return {InterfaceType{std::string(N::name), std::string(N::Interface::interface_name), N::Interface::contract(),
+  return {InterfaceType{std::string(N::name), std::string(N::Interface::interface_name),
+                        N::Interface::contract(),
                         &call_spec_type<typename N::Interface::Request>()}...};
 }
 template <class... N>
@@ -114,8 +121,8 @@ consteval bool check_requests(Interfaces<N...>) {
 }
 }  // namespace registry_detail
 
-// Describes class K. Never fails: what is wrong with K is found when an op that uses it is constructed. (In-tree code
-// registers through `Registry::add`, which refuses at compile time.)
+// Describes class K. Never fails: what is wrong with K is found when an op that uses it is
+// constructed. (In-tree code registers through `Registry::add`, which refuses at compile time.)
 template <class K>
 KernelType kernel_type() {
   KernelType type;
@@ -132,24 +139,31 @@ KernelType kernel_type() {
       type.supported_archs.assign(K::supported_archs.begin(), K::supported_archs.end());
       type.general = K::general;
       for (std::string_view key : K::preferred_over) type.preferred_over.emplace_back(key);
-      type.refusal = [](CallRef call) -> Refusal { return K::refusal(*static_cast<const S*>(call.data)); };
+      type.refusal = [](CallRef call) -> Refusal {
+        return K::refusal(*static_cast<const S*>(call.data));
+      };
       if constexpr (!std::is_abstract_v<K>) {
-        type.entry_for = [](CallRef call) { return registry_detail::plan_entry<K, I>(*static_cast<const S*>(call.data)); };
-        type.as_interface = [](const Kernel* k) -> const void* { return static_cast<const I*>(static_cast<const K*>(k)); };
+        type.entry_for = [](CallRef call) {
+          return registry_detail::plan_entry<K, I>(*static_cast<const S*>(call.data));
+        };
+        type.as_interface = [](const Kernel* k) -> const void* {
+          return static_cast<const I*>(static_cast<const K*>(k));
+        };
       }
     }
   }
   return type;
 }
 
-// The reference of an op: plain host code in double. Inputs hold contiguous doubles (nullptr data: not passed), as do
-// the outputs it fills; inputs that the op writes in place are filled too.
+// The reference of an op: plain host code in double. Inputs hold contiguous doubles (nullptr data:
+// not passed), as do the outputs it fills; inputs that the op writes in place are filled too.
 struct HostTensor {
   Dims shape;
   double* data = nullptr;
 };
-using Reference = std::function<absl::Status(const ParamValues& params, const ParamValues& execution_params,
-                                             std::span<const HostTensor> inputs, std::span<const HostTensor> outputs)>;
+using Reference = std::function<absl::Status(
+    const ParamValues& params, const ParamValues& execution_params,
+    std::span<const HostTensor> inputs, std::span<const HostTensor> outputs)>;
 
 // Flops and bytes of a call, each input and output counted once.
 struct Roofline {
@@ -161,7 +175,9 @@ struct Roofline {
 struct OpType {
   Signature signature;
   std::vector<InterfaceType> interfaces;  // none: a composite
-  std::function<absl::StatusOr<std::unique_ptr<Op>>(const ParamValues& params, const OpOptions& options)> create;
+  std::function<absl::StatusOr<std::unique_ptr<Op>>(const ParamValues& params,
+                                                    const OpOptions& options)>
+      create;
 };
 
 struct KernelRow {
@@ -171,9 +187,10 @@ struct KernelRow {
   std::string origin;  // "in-tree", "built-in cpu backend", a plugin's file
 };
 
-// What families and plugins register: ops, implementations, targets, device types, sources, references. Filling one
-// compiles nothing and probes no device. A plugin is given an empty one: it is committed whole when the plugin's
-// function returns, and dropped whole when it fails. One thread at a time.
+// What families and plugins register: ops, implementations, targets, device types, sources,
+// references. Filling one compiles nothing and probes no device. A plugin is given an empty one: it
+// is committed whole when the plugin's function returns, and dropped whole when it fails. One
+// thread at a time.
 class KILN_EXPORT Registry {
  public:
   explicit Registry(std::string origin = "in-tree");
@@ -181,12 +198,14 @@ class KILN_EXPORT Registry {
   Registry& operator=(Registry&&) noexcept;
   ~Registry();
 
-  // Adds op class OpT (its signature(), Interfaces and create_from) and checks its interfaces at compile time.
+  // Adds op class OpT (its signature(), Interfaces and create_from) and checks its interfaces at
+  // compile time.
   template <class OpT>
   void add_op() {
     static_assert(registry_detail::check_requests(typename OpT::Interfaces{}));
     add_op_type({OpT::signature(), registry_detail::interface_types(typename OpT::Interfaces{}),
-                 [](const ParamValues& params, const OpOptions& options) -> absl::StatusOr<std::unique_ptr<Op>> {
+                 [](const ParamValues& params,
+                    const OpOptions& options) -> absl::StatusOr<std::unique_ptr<Op>> {
                    absl::StatusOr<std::unique_ptr<OpT>> op = OpT::create_from(params, options);
                    if (!op.ok()) return op.status();
                    return std::unique_ptr<Op>(*std::move(op));
@@ -199,9 +218,12 @@ class KILN_EXPORT Registry {
     constexpr int interfaces = registry_detail::count<K>(typename OpT::Interfaces{});
     static_assert(interfaces > 0, "keys implement none of its kernel interfaces");
     static_assert(interfaces < 2, "one implementation belongs to one interface");
-    static_assert(std::derived_from<K, Kernel>, "does not implement <Interface>: derive from Kernel as well");
-    static_assert(!std::is_abstract_v<K>, "forward does not take <Interface>'s arguments, or a method is not implemented");
-    static_assert(!K::general || K::preferred_over.empty(), "a general implementation declares no preference");
+    static_assert(std::derived_from<K, Kernel>,
+                  "does not implement <Interface>: derive from Kernel as well");
+    static_assert(!std::is_abstract_v<K>,
+                  "forward does not take <Interface>'s arguments, or a method is not implemented");
+    static_assert(!K::general || K::preferred_over.empty(),
+                  "a general implementation declares no preference");
     if constexpr (interfaces == 1 && std::derived_from<K, Kernel> && !std::is_abstract_v<K>) {
       register_kernel_type(std::string(OpT::signature().op), std::move(key), kernel_type<K>());
     }

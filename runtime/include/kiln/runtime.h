@@ -24,18 +24,19 @@ struct LoadFailure {
 
 // What a process has counted so far.
 struct RuntimeStats {
-  std::int64_t selections = 0;        // misses that asked implementations
+  std::int64_t selections = 0;  // misses that asked implementations
   std::int64_t entries_built = 0;
-  std::int64_t loads = 0;             // images loaded on a device
+  std::int64_t loads = 0;  // images loaded on a device
   std::int64_t compilations = 0, compile_failures = 0;
   std::int64_t memory_hits = 0, disk_hits = 0, cache_misses = 0;
-  std::int64_t input_copies = 0;      // inputs that were copied to be contiguous
-  std::int64_t fact_reads = 0;        // devices asked for their facts
+  std::int64_t input_copies = 0;  // inputs that were copied to be contiguous
+  std::int64_t fact_reads = 0;    // devices asked for their facts
   double compile_seconds = 0;
 };
 
-// Everything that ops of one process share: registered ops, implementations and targets, device types, sources, the
-// cache, the compilers, loaded modules. Thread-safe. A program has one, `instance()`; tests make their own.
+// Everything that ops of one process share: registered ops, implementations and targets, device
+// types, sources, the cache, the compilers, loaded modules. Thread-safe. A program has one,
+// `instance()`; tests make their own.
 class KILN_EXPORT Runtime {
  public:
   explicit Runtime(RuntimeOptions options);
@@ -48,16 +49,19 @@ class KILN_EXPORT Runtime {
 
   const RuntimeOptions& options() const;
 
-  // Registers what `staged` holds, all of it or nothing. AlreadyExists with ErrorKind::backend_error: a key, target
-  // builder or device type that is there already, or a source name with other contents.
+  // Registers what `staged` holds, all of it or nothing. AlreadyExists with
+  // ErrorKind::backend_error: a key, target builder or device type that is there already, or a
+  // source name with other contents.
   absl::Status commit(Registry staged);
 
-  // Loads the plugins of `options().backend_path` and the install folder, once; the first op does it too.
+  // Loads the plugins of `options().backend_path` and the install folder, once; the first op does
+  // it too.
   void load_backends();
   std::vector<LoadFailure> load_failures() const;
   std::vector<std::string> registered_targets() const;
-  std::string default_target() const;              // empty: none
-  // UnknownTarget when no detector and no builder names it. Affects op instances that have not settled.
+  std::string default_target() const;  // empty: none
+  // UnknownTarget when no detector and no builder names it. Affects op instances that have not
+  // settled.
   absl::Status set_default_target(std::string target);
 
   // All ops by name. NotFound lists those there are.
@@ -84,7 +88,8 @@ class KILN_EXPORT Runtime {
 // The same on `Runtime::instance()`.
 KILN_EXPORT absl::Status register_kernel_type(std::string op, std::string key, KernelType type);
 KILN_EXPORT absl::Status register_detector(std::string target, Detect detect);
-KILN_EXPORT absl::Status register_kernel_builder(std::string op, std::string target, BuildTargetKernel build);
+KILN_EXPORT absl::Status register_kernel_builder(std::string op, std::string target,
+                                                 BuildTargetKernel build);
 KILN_EXPORT absl::Status set_default_target(std::string target);
 
 }  // namespace kiln::inline v1

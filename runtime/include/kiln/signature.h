@@ -1,11 +1,11 @@
 #ifndef KILN_SIGNATURE_H_
 #define KILN_SIGNATURE_H_
 
+#include <kiln/call_spec.h>
 #include <kiln/dtype.h>
 #include <kiln/export.h>
 #include <kiln/status.h>
 #include <kiln/tensor.h>
-#include <kiln/call_spec.h>
 
 #include <cstdint>
 #include <optional>
@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-// An op's signature, as data. From it come the call checks, shape inference, the JSON form of a call, `kiln ops` and
-// the arguments of a target.
+// An op's signature, as data. From it come the call checks, shape inference, the JSON form of a
+// call, `kiln ops` and the arguments of a target.
 namespace kiln::inline v1 {
 
 // One tensor of an op. `shape` is a list of dimensions:
@@ -27,13 +27,13 @@ namespace kiln::inline v1 {
 // for example "*B, *@normalized_shape" or "B, C, *L".
 struct TensorParam {
   std::string name;
-  std::vector<DType> dtypes;     // those it may have; empty with `dtype_of`
-  std::string dtype_of;          // has the dtype of this input
+  std::vector<DType> dtypes;  // those it may have; empty with `dtype_of`
+  std::string dtype_of;       // has the dtype of this input
   std::string shape;
-  bool optional = false;         // may be left out
-  bool written = false;          // an input that is written in place
-  bool contiguous = true;        // false: any strides are handed to the kernels
-  bool host = false;             // lives on the host ("device: cpu"), whatever the call's device
+  bool optional = false;   // may be left out
+  bool written = false;    // an input that is written in place
+  bool contiguous = true;  // false: any strides are handed to the kernels
+  bool host = false;       // lives on the host ("device: cpu"), whatever the call's device
 };
 
 enum class ParamType { integer, number, boolean, text, integers };
@@ -47,13 +47,14 @@ struct ParamDecl {
 };
 
 struct Signature {
-  std::string op;                     // "LayerNormFwdOp"
+  std::string op;  // "LayerNormFwdOp"
   std::vector<TensorParam> inputs;
   std::vector<ParamDecl> params;
   std::vector<ParamDecl> execution_params;
   std::vector<TensorParam> outputs;
-  // The largest error a kernel of this op may have against the reference in double, in units of the output's dtype's
-  // rounding step at the size of the value, plus as many at the size of the whole output (see docs/numerics.md).
+  // The largest error a kernel of this op may have against the reference in double, in units of the
+  // output's dtype's rounding step at the size of the value, plus as many at the size of the whole
+  // output (see docs/numerics.md).
   double tolerance_steps = 4;
 };
 
@@ -61,15 +62,17 @@ struct Signature {
 using ParamValues = std::vector<NamedValue>;
 KILN_EXPORT const FieldValue* find_param(const ParamValues& values, std::string_view name);
 
-// `given` with defaults filled in, in the signature's order. InvalidArgument: unknown, missing, or of another type.
-KILN_EXPORT absl::StatusOr<ParamValues> complete_params(std::string_view op, std::span<const ParamDecl> decls,
+// `given` with defaults filled in, in the signature's order. InvalidArgument: unknown, missing, or
+// of another type.
+KILN_EXPORT absl::StatusOr<ParamValues> complete_params(std::string_view op,
+                                                        std::span<const ParamDecl> decls,
                                                         const ParamValues& given);
 
 // One tensor argument of a call without its data.
 struct ArgSpec {
   TensorSpec spec;
-  Dims strides;          // in elements
-  int alignment = 16;    // bytes: the largest power of two, at most 16, that divides the address
+  Dims strides;        // in elements
+  int alignment = 16;  // bytes: the largest power of two, at most 16, that divides the address
   bool is_contiguous() const;
   friend bool operator==(const ArgSpec&, const ArgSpec&) = default;
 };
@@ -81,16 +84,20 @@ inline bool ArgSpec::is_contiguous() const {
 // All tensors of a call, in signature order; nullopt: not passed.
 struct CallArgs {
   std::vector<std::optional<ArgSpec>> inputs;
-  std::vector<std::optional<ArgSpec>> outputs;  // for a call that only asks (explain, warm): by `infer_outputs`
+  std::vector<std::optional<ArgSpec>>
+      outputs;  // for a call that only asks (explain, warm): by `infer_outputs`
 };
 
 // The outputs' specs that `inputs` lead to, contiguous. Runs all checks of inputs.
 // InvalidArgument: names the op, the tensor, what it wants and what it got.
-KILN_EXPORT absl::StatusOr<std::vector<TensorSpec>> infer_outputs(const Signature& signature, const ParamValues& params,
-                                                                  const std::vector<std::optional<ArgSpec>>& inputs);
+KILN_EXPORT absl::StatusOr<std::vector<TensorSpec>> infer_outputs(
+    const Signature& signature, const ParamValues& params,
+    const std::vector<std::optional<ArgSpec>>& inputs);
 
-// Checks a whole call: presence, dtypes, shapes, one device, written tensors contiguous where declared.
-KILN_EXPORT absl::Status check_call(const Signature& signature, const ParamValues& params, const CallArgs& args);
+// Checks a whole call: presence, dtypes, shapes, one device, written tensors contiguous where
+// declared.
+KILN_EXPORT absl::Status check_call(const Signature& signature, const ParamValues& params,
+                                    const CallArgs& args);
 
 // Well-formedness of the signature itself (names unique, shapes parse, references known).
 KILN_EXPORT absl::Status check_signature(const Signature& signature);

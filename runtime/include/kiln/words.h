@@ -10,17 +10,18 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <string>
-#include <string_view>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
-// How values become keys. Every key of Kiln is a row of 64-bit words: no padding, no pointers, the same on every
-// machine. A `FieldCodec<T>` says how many words a T takes, how they are filled, and how a T is shown and read.
+// How values become keys. Every key of Kiln is a row of 64-bit words: no padding, no pointers, the
+// same on every machine. A `FieldCodec<T>` says how many words a T takes, how they are filled, and
+// how a T is shown and read.
 namespace kiln::inline v1 {
 
 // A field's value for people and JSON.
@@ -31,13 +32,16 @@ template <class T>
 struct FieldCodec;  // no specialisation: T cannot be part of a key
 
 template <class T>
-  requires(std::integral<T>)
-struct FieldCodec<T> {
+requires(std::integral<T>) struct FieldCodec<T> {
   static constexpr std::size_t words = 1;
-  static constexpr void write(std::uint64_t* out, T v) { *out = static_cast<std::uint64_t>(static_cast<std::int64_t>(v)); }
+  static constexpr void write(std::uint64_t* out, T v) {
+    *out = static_cast<std::uint64_t>(static_cast<std::int64_t>(v));
+  }
   static FieldValue show(T v) {
-    if constexpr (std::same_as<T, bool>) return v;
-    else return static_cast<std::int64_t>(v);
+    if constexpr (std::same_as<T, bool>)
+      return v;
+    else
+      return static_cast<std::int64_t>(v);
   }
   static bool read(const FieldValue& f, T& v) {
     if constexpr (std::same_as<T, bool>) {
@@ -53,28 +57,37 @@ struct FieldCodec<T> {
   }
 };
 
-// Floating fields compare and hash by their bits: -0.0 is not 0.0. NaN is refused where a call spec is checked.
+// Floating fields compare and hash by their bits: -0.0 is not 0.0. NaN is refused where a call spec
+// is checked.
 template <std::floating_point T>
 struct FieldCodec<T> {
   static constexpr std::size_t words = 1;
-  static constexpr void write(std::uint64_t* out, T v) { *out = std::bit_cast<std::uint64_t>(static_cast<double>(v)); }
+  static constexpr void write(std::uint64_t* out, T v) {
+    *out = std::bit_cast<std::uint64_t>(static_cast<double>(v));
+  }
   static FieldValue show(T v) { return static_cast<double>(v); }
   static bool read(const FieldValue& f, T& v) {
-    if (const double* d = std::get_if<double>(&f)) v = static_cast<T>(*d);
-    else if (const std::int64_t* i = std::get_if<std::int64_t>(&f)) v = static_cast<T>(*i);
-    else return false;
+    if (const double* d = std::get_if<double>(&f))
+      v = static_cast<T>(*d);
+    else if (const std::int64_t* i = std::get_if<std::int64_t>(&f))
+      v = static_cast<T>(*i);
+    else
+      return false;
     return true;
   }
 };
 
 template <class T>
-  requires(std::is_enum_v<T>)
-struct FieldCodec<T> {
+requires(std::is_enum_v<T>) struct FieldCodec<T> {
   static constexpr std::size_t words = 1;
   static constexpr void write(std::uint64_t* out, T v) { *out = static_cast<std::uint64_t>(v); }
   static FieldValue show(T v) {
-    if constexpr (requires { { to_string(v) } -> std::convertible_to<std::string_view>; }) return std::string(to_string(v));
-    else return static_cast<std::int64_t>(v);
+    if constexpr (requires {
+                    { to_string(v) } -> std::convertible_to<std::string_view>;
+                  })
+      return std::string(to_string(v));
+    else
+      return static_cast<std::int64_t>(v);
   }
   static bool read(const FieldValue& f, T& v) {
     if constexpr (std::same_as<T, DType>) {
@@ -95,7 +108,8 @@ struct FieldCodec<Dims> {
   static constexpr std::size_t words = kMaxRank + 1;
   static constexpr void write(std::uint64_t* out, const Dims& v) {
     out[0] = static_cast<std::uint64_t>(v.size());
-    for (int i = 0; i < kMaxRank; ++i) out[i + 1] = i < v.size() ? static_cast<std::uint64_t>(v[i]) : 0;
+    for (int i = 0; i < kMaxRank; ++i)
+      out[i + 1] = i < v.size() ? static_cast<std::uint64_t>(v[i]) : 0;
   }
   static FieldValue show(const Dims& v) { return std::vector<std::int64_t>(v.begin(), v.end()); }
   static bool read(const FieldValue& f, Dims& v) {
@@ -106,9 +120,12 @@ struct FieldCodec<Dims> {
   }
 };
 
-// A value that may be part of a call spec or a build identity: immutable, trivially copied, with a codec.
+// A value that may be part of a call spec or a build identity: immutable, trivially copied, with a
+// codec.
 template <class T>
-concept KeyField = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && requires { FieldCodec<T>::words; };
+concept KeyField = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && requires {
+  FieldCodec<T>::words;
+};
 
 // Mixes words into 64 bits; for tables in memory only, never stored.
 constexpr std::uint64_t mix_words(const std::uint64_t* words, std::size_t count) {

@@ -12,17 +12,18 @@ namespace kiln::inline v1 {
 
 // Layer normalization over the trailing `call.n` elements:
 //   y = (x - mean) / sqrt(var + eps) * weight + bias
-// with mean and (biased) var of each row, accumulated in float32, and one rounding to the dtype at the end.
+// with mean and (biased) var of each row, accumulated in float32, and one rounding to the dtype at
+// the end.
 struct LayerNormFwdInterface : KernelInterface<LayerNormCall> {
   KILN_KERNEL_INTERFACE(LayerNormFwdInterface, forward)
 
   // All tensors are of `call.dtype` on the stream's device; only y is written.
-  //   x: [rows, n]; a row is dense (stride 1), rows are x.strides[0] >= n elements apart (equal to n unless call.strided)
-  //   weight, bias: [n] dense; null data where the call has none
-  //   y: [rows, n] contiguous; it does not overlap x unless it is x itself
+  //   x: [rows, n]; a row is dense (stride 1), rows are x.strides[0] >= n elements apart (equal to
+  //   n unless call.strided) weight, bias: [n] dense; null data where the call has none y: [rows,
+  //   n] contiguous; it does not overlap x unless it is x itself
   // A NaN or infinity in a row makes that row NaN and no other.
-  virtual absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                               const Tensor& y) const = 0;
+  virtual absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight,
+                               const Tensor& bias, const Tensor& y) const = 0;
 };
 
 // Layer normalization of x over its trailing dimensions `normalized_shape`.
@@ -37,11 +38,13 @@ class KILN_EXPORT LayerNormFwdOp final : public OpOf<LayerNormFwdOp> {
     double eps = 1e-5;  // >= 0
   };
   static Signature signature();
-  static absl::StatusOr<std::unique_ptr<LayerNormFwdOp>> create(const Params& params, const OpOptions& options = {});
+  static absl::StatusOr<std::unique_ptr<LayerNormFwdOp>> create(const Params& params,
+                                                                const OpOptions& options = {});
   explicit LayerNormFwdOp(OpInit init);
 
   // Writes y. weight and bias may be null.
-  absl::Status forward(const Stream& stream, const Tensor& x, const Tensor* weight, const Tensor* bias, const Tensor& y);
+  absl::Status forward(const Stream& stream, const Tensor& x, const Tensor* weight,
+                       const Tensor* bias, const Tensor& y);
 
   Roofline roofline_of(const CallArgs& args) const override;
 

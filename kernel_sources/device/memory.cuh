@@ -1,0 +1,130 @@
+// Accesses of global memory, 2 to 16 bytes wide, with a cache hint. A `Pack<T, V>` is V neighbouring elements as they
+// lie in memory: 16-bit elements stay packed in registers until they are used.
+#pragma once
+
+#include "kernel_sources/device/dtype.cuh"
+
+namespace kiln {
+
+// How an access treats the caches.
+enum class Hint : int {
+  keep = 0,    // likely read again soon: weights, shared by all rows
+  stream = 1,  // touched once: not kept in L1, first to be evicted from L2
+  plain = 2,   // no hint, and coherent: for data that this kernel itself wrote
+};
+
+template <int Bytes>
+struct Words {  // the registers of an access
+  static_assert(Bytes == 4 || Bytes == 8 || Bytes == 16, "an access moves 2, 4, 8 or 16 bytes");
+  uint32 w[Bytes / 4];
+};
+template <>
+struct Words<2> {
+  uint16 w[1];
+};
+
+// A cache policy for Hint::stream. One instruction; kept in a register pair by whoever needs it.
+__device__ __forceinline__ uint64 evict_first_policy() {
+  uint64 policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
+// Loads through the read-only path (`keep`, `stream`) carry no memory clobber: the data must not change while the
+// kernel runs, so the compiler may move them freely.
+#define KILN_LOAD(BYTES, TYPE, CONSTRAINT, VEC, OUT, ...)                                            \
+  template <Hint H>                                                                                  \
+  __device__ __forceinline__ Words<BYTES> load_words(const void* p, Words<BYTES>*) {                 \
+    Words<BYTES> r;                                                                                  \
+    if constexpr (H == Hint::keep) {                                                                 \
+      asm("ld.global.nc" VEC TYPE " " OUT ";" : __VA_ARGS__ : "l"(p));                               \
+    } else if constexpr (H == Hint::stream) {                                                        \
+      asm("ld.global.nc.L1::no_allocate.L2::cache_hint" VEC TYPE " " OUT ", %" CONSTRAINT ";"        \
+          : __VA_ARGS__                                                                              \
+          : "l"(p), "l"(evict_first_policy()));                                                      \
+    } else {                                                                                         \
+      asm volatile("ld.global" VEC TYPE " " OUT ";" : __VA_ARGS__ : "l"(p) : "memory");              \
+    }                                                                                                \
+    return r;                                                                                        \
+  }
+KILN_LOAD(16, ".u32", "5", ".v4", "{%0, %1, %2, %3}, [%4]", "=r"(r.w[0]), "=r"(r.w[1]), "=r"(r.w[2]), "=r"(r.w[3]))
+KILN_LOAD(8, ".u32", "3", ".v2", "{%0, %1}, [%2]", "=r"(r.w[0]), "=r"(r.w[1]))
+KILN_LOAD(4, ".u32", "2", "", "%0, [%1]", "=r"(r.w[0]))
+KILN_LOAD(2, ".u16", "2", "", "%0, [%1]", "=h"(r.w[0]))
+#undef KILN_LOAD
+
+#define KILN_STORE(BYTES, TYPE, CONSTRAINT, VEC, IN, ...)                                            \
+  template <Hint H>                                                                                  \
+  __device__ __forceinline__ void store_words(void* p, const Words<BYTES>& r) {                      \
+    if constexpr (H == Hint::stream) {                                                               \
+      asm volatile("st.global.L1::no_allocate.L2::cache_hint" VEC TYPE " [%0], " IN ", %" CONSTRAINT \
+                   ";" ::"l"(p),                                                                     \
+                   __VA_ARGS__, "l"(evict_first_policy())                                            \
+                   : "memory");                                                                      \
+    } else {                                                                                         \
+      asm volatile("st.global" VEC TYPE " [%0], " IN ";" ::"l"(p), __VA_ARGS__ : "memory");          \
+    }                                                                                                \
+  }
+KILN_STORE(16, ".u32", "5", ".v4", "{%1, %2, %3, %4}", "r"(r.w[0]), "r"(r.w[1]), "r"(r.w[2]), "r"(r.w[3]))
+KILN_STORE(8, ".u32", "3", ".v2", "{%1, %2}", "r"(r.w[0]), "r"(r.w[1]))
+KILN_STORE(4, ".u32", "2", "", "%1", "r"(r.w[0]))
+KILN_STORE(2, ".u16", "2", "", "%1", "h"(r.w[0]))
+#undef KILN_STORE
+
+template <typename T, int V>
+struct Pack {
+  Words<V * static_cast<int>(sizeof(T))> words;
+
+  // Calls f(index, value) for each element, in order of address.
+  template <typename F>
+  __device__ __forceinline__ void each(F f) const {
+    if constexpr (sizeof(T) == 4) {
+#pragma unroll
+      for (int i = 0; i < V; ++i) f(i, __uint_as_float(words.w[i]));
+    } else if constexpr (V == 1) {
+      f(0, to_float(T{words.w[0]}));
+    } else {
+#pragma unroll
+      for (int i = 0; i < V / 2; ++i) {
+        const FloatPair p = unpack<T>(words.w[i]);
+        f(2 * i, p.low);
+        f(2 * i + 1, p.high);
+      }
+    }
+  }
+  // Element values in float; `from` is the inverse and rounds once.
+  __device__ __forceinline__ void to(float (&out)[V]) const {
+    each([&](int i, float v) { out[i] = v; });
+  }
+  __device__ __forceinline__ static Pack from(const float (&in)[V]) {
+    Pack p;
+    if constexpr (sizeof(T) == 4) {
+#pragma unroll
+      for (int i = 0; i < V; ++i) p.words.w[i] = __float_as_uint(in[i]);
+    } else if constexpr (V == 1) {
+      p.words.w[0] = from_float<T>(in[0]).bits;
+    } else {
+#pragma unroll
+      for (int i = 0; i < V / 2; ++i) p.words.w[i] = pack<T>(in[2 * i], in[2 * i + 1]);
+    }
+    return p;
+  }
+  __device__ __forceinline__ static Pack zero() {
+    Pack p;
+#pragma unroll
+    for (auto& w : p.words.w) w = 0;
+    return p;
+  }
+};
+
+// p must be a multiple of V * sizeof(T) bytes.
+template <Hint H, int V, typename T>
+__device__ __forceinline__ Pack<T, V> load(const T* p) {
+  return {load_words<H>(p, static_cast<Words<V * static_cast<int>(sizeof(T))>*>(nullptr))};
+}
+template <Hint H, int V, typename T>
+__device__ __forceinline__ void store(T* p, const Pack<T, V>& pack) {
+  store_words<H>(p, pack.words);
+}
+
+}  // namespace kiln

@@ -1,0 +1,16 @@
+// RMSNorm, a block for each row: y = x * rstd * weight.
+#include "kernel_sources/norm/row_block.cuh"
+
+static_assert(HAS_BIAS == 0, "RMSNorm has no bias");
+
+using kiln::int64;
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
+    rms_norm(const DTYPE* x, const DTYPE* weight, DTYPE* y, int64 rows, int64 x_stride) {
+  kiln::norm::Operands<DTYPE> call;
+  call.x = x;
+  call.x_stride = x_stride;
+  call.weight = weight;
+  call.y = y;
+  kiln::norm::block_rows<kiln::norm::RmsNorm>(call, rows);
+}

@@ -1,0 +1,320 @@
+// What every row normalization shares: which operands a form has, the part of a row that one thread holds, the
+// statistics of a row and the formula. How threads are put on rows is in row_warp.cuh, row_block.cuh,
+// row_cluster.cuh and row_stream.cuh. Formulas and the error bound are in README.md.
+#pragma once
+
+#include "kernel_sources/device/dtype.cuh"
+#include "kernel_sources/device/memory.cuh"
+#include "kernel_sources/device/reduce.cuh"
+
+namespace kiln::norm {
+
+// A form is what differs between the ops.
+template <bool Centred, bool Residual, bool Modulated, bool Gated>
+struct Form {
+  static constexpr bool centred = Centred;      // subtract the mean (LayerNorm), or not (RMSNorm)
+  static constexpr bool residual = Residual;    // normalise x + residual, rounded, and return that sum too
+  static constexpr bool modulated = Modulated;  // scale and shift of x's size in place of weight and bias
+  static constexpr bool gated = Gated;          // and the result times a gate of x's size
+};
+using LayerNorm = Form<true, false, false, false>;
+using RmsNorm = Form<false, false, false, false>;
+using FusedAddLayerNorm = Form<true, true, false, false>;
+using FusedAddRmsNorm = Form<false, true, false, false>;
+using AdaLayerNorm = Form<true, false, true, false>;
+using AdaLayerNormZero = Form<true, false, true, true>;
+
+// The tensors of a call, or of one row of it after `at`. Those that a form lacks stay null and are never touched.
+// Outputs are contiguous; an input has the stride of its rows, in elements.
+template <typename E>
+struct Operands {
+  const E* x = nullptr;
+  const E* residual = nullptr;
+  const E* scale = nullptr;
+  const E* shift = nullptr;
+  const E* gate = nullptr;
+  const E* weight = nullptr;
+  const E* bias = nullptr;
+  E* y = nullptr;
+  E* residual_out = nullptr;
+  int64 x_stride = 0, residual_stride = 0, scale_stride = 0, shift_stride = 0, gate_stride = 0;
+
+  __device__ __forceinline__ Operands at(int64 row, int64 row_size) const {
+    Operands r = *this;
+    r.x += row * x_stride;
+    r.residual += row * residual_stride;
+    r.scale += row * scale_stride;
+    r.shift += row * shift_stride;
+    r.gate += row * gate_stride;
+    r.y += row * row_size;
+    r.residual_out += row * row_size;
+    return r;
+  }
+};
+
+// Sums over `count` elements: of x - pivot and of its square. Any pivot near the values keeps the sums free of
+// cancellation; two sets with different pivots can be put together. A form that is not centred has the pivot 0.
+struct __align__(16) Moments {
+  float pivot, sum, square, count;
+};
+
+// Puts together the `Count` moments in shared memory, in every lane. Set 0 must not be empty. Moving all to its pivot
+// costs at most a factor `Count` of rounding error in the variance: a set's mean is that far off only where the
+// variance itself is as large (README.md).
+template <bool Centred, int Count>
+__device__ __forceinline__ Moments merge(const Moments* sets) {
+  static_assert(Count >= 1 && Count <= warp_size, "a warp merges one set a lane");
+  constexpr int lanes = round_up_to_power_of_two(Count);
+  const int lane = static_cast<int>(threadIdx.x) % lanes;
+  Moments m{0.f, 0.f, 0.f, 0.f};
+  if (lanes == Count || lane < Count) m = sets[lane];
+  if constexpr (!Centred) return {0.f, 0.f, lanes_sum<lanes>(m.square), 0.f};
+  const float pivot = sets[0].pivot;
+  const float move = m.pivot - pivot;
+  const bool any = m.count > 0.f;
+  const float sum = any ? m.sum + m.count * move : 0.f;
+  const float square = any ? m.square + move * (m.sum + sum) : 0.f;
+  return {pivot, lanes_sum<lanes>(sum), lanes_sum<lanes>(square), lanes_sum<lanes>(m.count)};
+}
+
+// Turns a value of the row into a normalised one: (value - pivot - offset) * rstd.
+struct Normaliser {
+  float pivot, negative_offset, rstd;
+  template <bool Centred>
+  __device__ __forceinline__ float apply(float value) const {
+    return Centred ? __fmaf_rn(value - pivot, rstd, negative_offset) : value * rstd;
+  }
+};
+
+template <bool Centred>
+__device__ __forceinline__ Normaliser normaliser(const Moments& m, double row_size, double eps) {
+  const float inverse = static_cast<float>(1.0 / row_size);
+  float variance = m.square * inverse;
+  const float offset = m.sum * inverse;
+  if (Centred) {
+    variance = __fmaf_rn(-offset, offset, variance);
+    variance = variance < 0.f ? 0.f : variance;  // rounding only; NaN stays
+  }
+  const float rstd = rsqrtf(variance + static_cast<float>(eps));
+  return {m.pivot, -offset * rstd, rstd};
+}
+
+// Elements of the row at one pack: everything the formula needs besides the statistics.
+template <class F, typename E, int V, bool Weight, bool Bias>
+struct Factors {
+  Pack<E, V> scale, shift, gate;  // weight and bias, where the form is not modulated
+
+  __device__ __forceinline__ void load_from(const Operands<E>& row, int64 pack) {
+    const int64 at = pack * V;
+    if constexpr (F::modulated) {
+      scale = kiln::load<Hint::stream, V>(row.scale + at);
+      shift = kiln::load<Hint::stream, V>(row.shift + at);
+      if constexpr (F::gated) gate = kiln::load<Hint::stream, V>(row.gate + at);
+    } else {
+      if constexpr (Weight) scale = kiln::load<Hint::keep, V>(row.weight + at);
+      if constexpr (Bias) shift = kiln::load<Hint::keep, V>(row.bias + at);
+    }
+  }
+
+  // The result for one pack of the row, rounded once.
+  __device__ __forceinline__ Pack<E, V> apply(const Normaliser& n, const Pack<E, V>& x) const {
+    constexpr bool scaled = F::modulated || Weight;
+    constexpr bool shifted = F::modulated || Bias;
+    float v[V], a[V], b[V], g[V];
+    x.to(v);
+    if constexpr (scaled) scale.to(a);
+    if constexpr (shifted) shift.to(b);
+    if constexpr (F::gated) gate.to(g);
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+      v[i] = n.apply<F::centred>(v[i]);
+      if constexpr (scaled && shifted) {
+        v[i] = __fmaf_rn(v[i], a[i], b[i]);
+      } else {
+        if constexpr (scaled) v[i] *= a[i];
+        if constexpr (shifted) v[i] += b[i];
+      }
+      if constexpr (F::gated) v[i] *= g[i];
+    }
+    return Pack<E, V>::from(v);
+  }
+};
+
+// x + residual, rounded to the dtype: what is returned as residual_out is what is normalised.
+template <typename E, int V>
+__device__ __forceinline__ Pack<E, V> rounded_sum(const Pack<E, V>& a, const Pack<E, V>& b) {
+  float u[V], v[V];
+  a.to(u);
+  b.to(v);
+#pragma unroll
+  for (int i = 0; i < V; ++i) u[i] += v[i];
+  return Pack<E, V>::from(u);
+}
+
+// The sum of f(value) over all elements of some packs. Four chains hide the latency of the additions.
+struct Chains {
+  float part[4] = {0.f, 0.f, 0.f, 0.f};
+  __device__ __forceinline__ float total() const { return (part[0] + part[1]) + (part[2] + part[3]); }
+};
+
+// What one thread of a team holds of a row (or of a cluster block's slice of it): packs first, first + Stride, …,
+// before `end`. The first `Whole` of its `Items` packs are known to be inside. Packs outside are zero and never counted.
+template <class F, typename E, int V, int Items, int Whole, int Stride, bool Weight, bool Bias>
+struct Held {
+  using P = Pack<E, V>;
+  using Fs = Factors<F, E, V, Weight, Bias>;
+  static constexpr int items = Items;
+  static constexpr bool modulated = F::modulated;
+  int64 base;  // pack of the row at which the slice begins
+  int first, end;
+  P x[Items];
+  P r[F::residual ? Items : 1];
+
+  __device__ __forceinline__ bool inside(int i) const { return i < Whole || first + i * Stride < end; }
+  __device__ __forceinline__ int64 pack(int i) const { return base + first + i * Stride; }
+
+  // Issues the loads; nothing waits for them until `settle`.
+  template <Hint Load>
+  __device__ __forceinline__ void fetch(const Operands<E>& row) {
+#pragma unroll
+    for (int i = 0; i < Items; ++i) {
+      x[i] = P::zero();
+      if (inside(i)) x[i] = kiln::load<Load, V>(row.x + pack(i) * V);
+    }
+    if constexpr (F::residual) {
+#pragma unroll
+      for (int i = 0; i < Items; ++i) {
+        r[i] = P::zero();
+        if (inside(i)) r[i] = kiln::load<Load, V>(row.residual + pack(i) * V);
+      }
+    }
+  }
+  // Makes x the values to normalise; a form with a residual writes them here.
+  template <Hint Store>
+  __device__ __forceinline__ void settle(const Operands<E>& row, bool write) {
+    if constexpr (F::residual) {
+#pragma unroll
+      for (int i = 0; i < Items; ++i) {
+        x[i] = rounded_sum(x[i], r[i]);
+        if (write && inside(i)) kiln::store<Store, V>(row.residual_out + pack(i) * V, x[i]);
+      }
+    }
+  }
+
+  // The moments of what `Lanes` neighbouring threads hold together: `count` elements. Two passes over the registers;
+  // the pivot is the mean as well as it could be rounded.
+  template <int Lanes>
+  __device__ __forceinline__ Moments moments(float count) const {
+    if constexpr (!F::centred) {
+      Chains square;
+#pragma unroll
+      for (int i = 0; i < Items; ++i)
+        x[i].each([&](int j, float v) { square.part[j % 4] = __fmaf_rn(v, v, square.part[j % 4]); });
+      return {0.f, 0.f, lanes_sum<Lanes>(square.total()), count};
+    } else {
+      Chains plain;
+#pragma unroll
+      for (int i = 0; i < Items; ++i) x[i].each([&](int j, float v) { plain.part[j % 4] += v; });
+      const float total = lanes_sum<Lanes>(plain.total());
+      const float pivot = count > 0.f ? __fdividef(total, count) : 0.f;
+      Chains sum, square;
+#pragma unroll
+      for (int i = 0; i < Items; ++i) {
+        if (!inside(i)) continue;
+        x[i].each([&](int j, float v) {
+          const float d = v - pivot;
+          sum.part[j % 4] += d;
+          square.part[j % 4] = __fmaf_rn(d, d, square.part[j % 4]);
+        });
+      }
+      return {pivot, lanes_sum<Lanes>(sum.total()), lanes_sum<Lanes>(square.total()), count};
+    }
+  }
+
+  // Elements that the warp of this thread holds.
+  __device__ __forceinline__ float warp_count() const {
+    if constexpr (Whole == Items) {
+      return static_cast<float>(Items * warp_size * V);
+    } else {
+      int packs = Whole * warp_size;
+      const int warp_first = first - first % warp_size;
+#pragma unroll
+      for (int i = Whole; i < Items; ++i) {
+        const int left = end - warp_first - i * Stride;
+        packs += left < 0 ? 0 : left > warp_size ? warp_size : left;
+      }
+      return static_cast<float>(packs * V);
+    }
+  }
+
+  // Writes the results; `factors(i)` gives what belongs to pack i.
+  template <Hint Store, typename G>
+  __device__ __forceinline__ void write(const Operands<E>& row, const Normaliser& n, G factors) const {
+#pragma unroll
+    for (int i = 0; i < Items; ++i)
+      if (inside(i)) kiln::store<Store, V>(row.y + pack(i) * V, factors(i).apply(n, x[i]));
+  }
+};
+
+// When what multiplies and shifts the result is loaded.
+enum class Early : int {
+  late = 0,       // after the statistics, pack by pack: fewest registers
+  registers = 1,  // before them; weight and bias once for all rows of the block
+  shared = 2,     // weight and bias once for all rows, into shared memory; each thread reads back its own
+};
+
+// Bytes of dynamic shared memory that Early::shared needs: THREADS * Items * (weight + bias) packs.
+template <class H, int Threads, Early When>
+struct FactorStore {
+  static constexpr bool fixed = !H::modulated;  // the same for all rows
+  static constexpr bool held = When == Early::registers;
+  static constexpr bool staged = When == Early::shared && fixed;
+  typename H::Fs own[held ? H::items : 1];
+
+  __device__ __forceinline__ static typename H::P* slot(int i, int which) {
+    extern __shared__ uint4 dynamic_smem[];
+    return reinterpret_cast<typename H::P*>(dynamic_smem) + (i * 2 + which) * Threads + threadIdx.x;
+  }
+  template <typename E>
+  __device__ __forceinline__ void before_rows(const H& h, const Operands<E>& call) {
+    if constexpr (fixed && (held || staged)) {
+#pragma unroll
+      for (int i = 0; i < H::items; ++i) {
+        if (!h.inside(i)) continue;
+        typename H::Fs f;
+        f.load_from(call, h.pack(i));
+        if constexpr (held) {
+          own[i] = f;
+        } else {
+          *slot(i, 0) = f.scale;
+          *slot(i, 1) = f.shift;
+        }
+      }
+    }
+  }
+  template <typename E>
+  __device__ __forceinline__ void before_statistics(const H& h, const Operands<E>& row) {
+    if constexpr (!fixed && held) {
+#pragma unroll
+      for (int i = 0; i < H::items; ++i)
+        if (h.inside(i)) own[i].load_from(row, h.pack(i));
+    }
+  }
+  template <typename E>
+  __device__ __forceinline__ typename H::Fs get(const H& h, const Operands<E>& row, int i) const {
+    if constexpr (held) {
+      return own[i];
+    } else {
+      typename H::Fs f;
+      if constexpr (staged) {
+        f.scale = *slot(i, 0);
+        f.shift = *slot(i, 1);
+      } else {
+        f.load_from(row, h.pack(i));
+      }
+      return f;
+    }
+  }
+};
+
+}  // namespace kiln::norm

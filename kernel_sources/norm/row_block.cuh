@@ -1,0 +1,54 @@
+// A block for each row, which its threads hold in registers between the statistics and the result: one read, one
+// barrier, one write.
+//
+//   LOOP       0: a block takes one row; 1: several; 2: several, and the next is loaded before the present one is reduced
+#pragma once
+
+#include "kernel_sources/norm/constants.cuh"
+#include "kernel_sources/norm/row.cuh"
+
+static_assert((ROW_SIZE / VEC + THREADS - 1) / THREADS <= 32, "a thread holds at most 32 accesses of its row");
+static_assert(LOOP >= 0 && LOOP <= 2, "LOOP has three values");
+
+namespace kiln::norm {
+
+// Grid: at most one block a row; a block takes every gridDim.x-th row.
+template <class F>
+__device__ __forceinline__ void block_rows(const Operands<DTYPE>& call, int64 rows) {
+  constexpr int packs = ROW_SIZE / VEC;
+  constexpr int items = (packs + THREADS - 1) / THREADS;
+  constexpr int whole = packs / THREADS;
+  using Row = Held<F, DTYPE, VEC, items, whole, THREADS, HAS_WEIGHT, HAS_BIAS>;
+  __shared__ Moments warps[2][THREADS / warp_size];  // by turns: one barrier a row is enough
+  Row held;
+  held.base = 0;
+  held.first = static_cast<int>(threadIdx.x);
+  held.end = packs;
+  int64 at = blockIdx.x;
+  held.template fetch<Hint(LOAD_HINT)>(call.at(at, ROW_SIZE));
+  FactorStore<Row, THREADS, Early(EARLY)> factors;
+  factors.before_rows(held, call);
+
+  for (int turn = 0;; turn ^= 1) {
+    const Operands<DTYPE> row = call.at(at, ROW_SIZE);
+    at += gridDim.x;
+    Row next = held;
+    if (LOOP == 2 && at < rows) next.template fetch<Hint(LOAD_HINT)>(call.at(at, ROW_SIZE));
+    factors.before_statistics(held, row);
+    held.template settle<Hint(STORE_HINT)>(row, true);
+    const Moments own = held.template moments<warp_size>(held.warp_count());
+    if (threadIdx.x % warp_size == 0) warps[turn][threadIdx.x / warp_size] = own;
+    __syncthreads();
+    const Moments m = merge<F::centred, THREADS / warp_size>(warps[turn]);
+    const Normaliser n = normaliser<F::centred>(m, ROW_SIZE, EPS);
+    held.template write<Hint(STORE_HINT)>(row, n, [&](int i) { return factors.get(held, row, i); });
+    if (LOOP == 0 || at >= rows) return;
+    if constexpr (LOOP == 2) {
+      held = next;
+    } else {
+      held.template fetch<Hint(LOAD_HINT)>(call.at(at, ROW_SIZE));
+    }
+  }
+}
+
+}  // namespace kiln::norm

@@ -1,0 +1,71 @@
+// cache_test_helper MODE DIR SEED [N]
+//   hold     takes the lease, prints "held", sleeps for ever
+//   build    N threads: look, lease, look again, else "build" for 50 ms and put; prints how many
+//   were built write    puts artifacts SEED .. SEED+N-1 over and over
+#include "cache/store.h"
+#include "tests/support/artifacts.h"
+
+#include <absl/time/clock.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+using kiln::cache::Artifact;
+using kiln::cache::Store;
+using kiln::testing::make_artifact;
+using kiln::testing::share;
+
+int build_once(Store& store, const Artifact& wanted) {
+  if ((*store.find(wanted)).has_value()) return 0;
+  const auto lease = store.lease(wanted.key, absl::InfiniteFuture());
+  if (!lease.ok()) std::abort();
+  if ((*store.find(wanted)).has_value()) return 0;
+  absl::SleepFor(absl::Milliseconds(50));
+  if (!store.put(share(wanted)).ok()) std::abort();
+  return 1;
+}
+
+int build(Store& store, int seed, int count) {
+  std::atomic<int> built{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) {
+    threads.emplace_back([&] { built += build_once(store, make_artifact(seed, 5000)); });
+  }
+  for (auto& thread : threads) thread.join();
+  std::printf("%d\n", built.load());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) return 2;
+  const std::string_view mode = argv[1];
+  const int seed = std::atoi(argv[3]);
+  const int count = argc > 4 ? std::atoi(argv[4]) : 1;
+  const auto store =
+      kiln::cache::make_store({.disk_dir = argv[2], .heartbeat = absl::Milliseconds(50)});
+  if (mode == "build") return build(*store, seed, count);
+  if (mode == "hold") {
+    const auto lease = store->lease(make_artifact(seed).key, absl::InfiniteFuture());
+    std::puts("held");
+    std::fflush(stdout);
+    while (true) ::pause();
+  }
+  if (mode == "write") {
+    std::puts("writing");
+    std::fflush(stdout);
+    for (int i = 0;; i = (i + 1) % count) {
+      if (!store->put(share(make_artifact(seed + i, 20000))).ok()) return 1;
+    }
+  }
+  return 2;
+}
