@@ -2,12 +2,12 @@
 
 #include <kiln/sources.h>
 
-#include <cstdlib>
-#include <memory>
-
 #include "cpu_layer_norm.h"
 #include "cpu_layer_norm_short.h"
 #include "cpu_support.h"
+
+#include <cstdlib>
+#include <memory>
 
 namespace kiln {
 
@@ -22,7 +22,8 @@ absl::Status fill_cpu_backend(Registry& registry) {
   SourceTable sources;
   add_sources_kiln_cpu_objects(sources);
   registry.add_sources(sources);
-  registry.register_kernel_type("LayerNormFwdOp", "cpu_layer_norm", kernel_type<cpu::CpuLayerNormKernel>());
+  registry.register_kernel_type("LayerNormFwdOp", "cpu_layer_norm",
+                                kernel_type<cpu::CpuLayerNormKernel>());
   registry.register_kernel_type("LayerNormFwdOp", "cpu_layer_norm_short",
                                 kernel_type<cpu::CpuLayerNormShortKernel>());
   return absl::OkStatus();

@@ -4,15 +4,15 @@
 #include <kiln/kernel.h>
 #include <kiln/ops/layer_norm.h>
 
+#include "layer_norm_support.h"
+
 #include <array>
 #include <vector>
 
-#include "layer_norm_support.h"
-
 namespace kiln::cpu {
 
-// Layer normalization on the host, rows of any length and alignment. One binary serves every length: n is no constant
-// of the program.
+// Layer normalization on the host, rows of any length and alignment. One binary serves every
+// length: n is no constant of the program.
 class CpuLayerNormKernel final : public Kernel, public LayerNormFwdInterface {
  public:
   static constexpr std::array devices{DeviceType::cpu()};
@@ -26,10 +26,12 @@ class CpuLayerNormKernel final : public Kernel, public LayerNormFwdInterface {
 
   std::vector<Program> programs(const DeviceFacts& facts, const Config& config) const override;
   Config default_config(const DeviceFacts& facts) const override { return row_config(facts); }
-  std::vector<Config> autotune_configs(const DeviceFacts& facts) const override { return row_configs(facts); }
+  std::vector<Config> autotune_configs(const DeviceFacts& facts) const override {
+    return row_configs(facts);
+  }
 
-  absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                       const Tensor& y) const override;
+  absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight,
+                       const Tensor& bias, const Tensor& y) const override;
 
  private:
   const DType dtype_;

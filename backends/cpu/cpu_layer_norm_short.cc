@@ -2,7 +2,8 @@
 
 namespace kiln::cpu {
 
-std::vector<Program> CpuLayerNormShortKernel::programs(const DeviceFacts& /*facts*/, const Config& config) const {
+std::vector<Program> CpuLayerNormShortKernel::programs(const DeviceFacts& /*facts*/,
+                                                       const Config& config) const {
   return {host_program("cpu_layer_norm_short", {"block.hpp", "dtype.hpp", "layer_norm_row.hpp"},
                        {{"N", n_},
                         {"DTYPE", dtype_},
@@ -12,8 +13,9 @@ std::vector<Program> CpuLayerNormShortKernel::programs(const DeviceFacts& /*fact
                        config)};
 }
 
-absl::Status CpuLayerNormShortKernel::forward(const Stream& stream, const Tensor& x, const Tensor& weight,
-                                              const Tensor& bias, const Tensor& y) const {
+absl::Status CpuLayerNormShortKernel::forward(const Stream& stream, const Tensor& x,
+                                              const Tensor& weight, const Tensor& bias,
+                                              const Tensor& y) const {
   const Loaded& here = loaded(stream);
   const std::int64_t rows = x.shape[0], stride = x.strides[0];
   if (rows == 0) return absl::OkStatus();
@@ -21,7 +23,8 @@ absl::Status CpuLayerNormShortKernel::forward(const Stream& stream, const Tensor
   const void* const from = x.data;
   const void* const scale = weight.data;
   const void* const shift = bias.data;
-  return launch(here, 0, stream, grid.shape, from, scale, shift, y.data, rows, stride, grid.block_rows);
+  return launch(here, 0, stream, grid.shape, from, scale, shift, y.data, rows, stride,
+                grid.block_rows);
 }
 
 }  // namespace kiln::cpu

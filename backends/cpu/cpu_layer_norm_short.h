@@ -4,16 +4,16 @@
 #include <kiln/kernel.h>
 #include <kiln/ops/layer_norm.h>
 
+#include "layer_norm_support.h"
+
 #include <array>
 #include <cstdint>
 #include <vector>
 
-#include "layer_norm_support.h"
-
 namespace kiln::cpu {
 
-// Layer normalization of rows of at most 64 elements on the host: n is a constant, so that the compiler unrolls a row
-// and keeps weight and bias at hand.
+// Layer normalization of rows of at most 64 elements on the host: n is a constant, so that the
+// compiler unrolls a row and keeps weight and bias at hand.
 class CpuLayerNormShortKernel final : public Kernel, public LayerNormFwdInterface {
  public:
   static constexpr std::array devices{DeviceType::cpu()};
@@ -24,7 +24,8 @@ class CpuLayerNormShortKernel final : public Kernel, public LayerNormFwdInterfac
     return layer_norm_refusal(call);
   }
   static Entry<CpuLayerNormShortKernel> entry_for(const LayerNormCall& call) {
-    return Entry<CpuLayerNormShortKernel>(call.n, call.dtype, call.eps, call.has_weight, call.has_bias);
+    return Entry<CpuLayerNormShortKernel>(call.n, call.dtype, call.eps, call.has_weight,
+                                          call.has_bias);
   }
 
   CpuLayerNormShortKernel(std::int64_t n, DType dtype, double eps, bool has_weight, bool has_bias)
@@ -32,10 +33,12 @@ class CpuLayerNormShortKernel final : public Kernel, public LayerNormFwdInterfac
 
   std::vector<Program> programs(const DeviceFacts& facts, const Config& config) const override;
   Config default_config(const DeviceFacts& facts) const override { return row_config(facts); }
-  std::vector<Config> autotune_configs(const DeviceFacts& facts) const override { return row_configs(facts); }
+  std::vector<Config> autotune_configs(const DeviceFacts& facts) const override {
+    return row_configs(facts);
+  }
 
-  absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                       const Tensor& y) const override;
+  absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight,
+                       const Tensor& bias, const Tensor& y) const override;
 
  private:
   const std::int64_t n_;

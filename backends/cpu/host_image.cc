@@ -1,17 +1,16 @@
 #include "host_image.h"
 
+#include <absl/strings/str_format.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <absl/strings/str_format.h>
-
-#include <atomic>
-#include <cerrno>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -24,23 +23,27 @@ constexpr unsigned kMachine = EM_X86_64;
 constexpr unsigned kMachine = EM_AARCH64;
 #endif
 
-// The system's loader trusts what it maps: a cut file would end the process with SIGBUS instead of an error.
+// The system's loader trusts what it maps: a cut file would end the process with SIGBUS instead of
+// an error.
 absl::Status check_shared_object(std::string_view image) {
   const auto refuse_image = [&](const char* what) {
     return absl::InvalidArgumentError(absl::StrFormat(
-        "cpu load: the image must be a whole 64-bit shared object of this machine: %s (%d bytes)", what, image.size()));
+        "cpu load: the image must be a whole 64-bit shared object of this machine: %s (%d bytes)",
+        what, image.size()));
   };
   Elf64_Ehdr header;
   if (image.size() < sizeof header) return refuse_image("it is shorter than an ELF header");
   std::memcpy(&header, image.data(), sizeof header);
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return refuse_image("it does not begin as an ELF file");
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+    return refuse_image("it does not begin as an ELF file");
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != kMachine) {
     return refuse_image("it is for another machine");
   }
   if (header.e_type != ET_DYN) return refuse_image("it is no shared object");
   // The linker puts the section headers last.
   const std::uint64_t sections = std::uint64_t{header.e_shnum} * header.e_shentsize;
-  if (header.e_shoff > image.size() || image.size() - header.e_shoff < sections) return refuse_image("its end is missing");
+  if (header.e_shoff > image.size() || image.size() - header.e_shoff < sections)
+    return refuse_image("its end is missing");
   const std::uint64_t segments = std::uint64_t{header.e_phnum} * header.e_phentsize;
   if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phoff > image.size() ||
       image.size() - header.e_phoff < segments) {
@@ -77,8 +80,9 @@ class PrivateFile {
   }
 
   int fd() const { return fd_; }
-  // A path by which the loader finds it. The loader takes a name it has seen for the object it knows, and descriptors
-  // are reused, so no two paths may be equal: each spells the same way differently.
+  // A path by which the loader finds it. The loader takes a name it has seen for the object it
+  // knows, and descriptors are reused, so no two paths may be equal: each spells the same way
+  // differently.
   std::string path() const { return folder_.empty() ? unique_descriptor_path() : file_path(); }
 
  private:
@@ -102,8 +106,10 @@ absl::StatusOr<PrivateFile> make_private_file() {
   if (fd >= 0 && access("/proc/self/fd", X_OK) == 0) return PrivateFile(fd, "");
   if (fd >= 0) close(fd);
   std::string folder = "/tmp/kiln-cpu-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr) return errno_status(errno, "must be able to make a folder under /tmp");
-  const int named = open((folder + "/kernel.so").c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+  if (mkdtemp(folder.data()) == nullptr)
+    return errno_status(errno, "must be able to make a folder under /tmp");
+  const int named =
+      open((folder + "/kernel.so").c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
   const int error = errno;
   PrivateFile file(named, folder);
   if (named < 0) return errno_status(error, "must be able to make a file in " + folder);
@@ -141,7 +147,8 @@ class HostImage final : public LoadedImage {
     void* const function = dlsym(handle_, kernel.c_str());
     if (function == nullptr) {
       return absl::NotFoundError(absl::StrFormat(
-          "cpu load: the image must define the kernel '%s' as an exported C function: %s", kernel, loader_message()));
+          "cpu load: the image must define the kernel '%s' as an exported C function: %s", kernel,
+          loader_message()));
     }
     functions_.push_back(function);
     return absl::OkStatus();
@@ -161,8 +168,8 @@ absl::StatusOr<std::unique_ptr<LoadedImage>> load_host_image(std::string_view im
   KILN_RETURN_IF_ERROR(write_all(file.fd(), image));
   void* const handle = dlopen(file.path().c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("cpu load: the system's loader must accept the image: %s", loader_message()));
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "cpu load: the system's loader must accept the image: %s", loader_message()));
   }
   auto loaded = std::make_unique<HostImage>(handle);
   for (const std::string& kernel : kernels) KILN_RETURN_IF_ERROR(loaded->find(kernel));

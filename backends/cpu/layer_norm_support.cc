@@ -12,7 +12,8 @@ constexpr std::string_view kVectorBits = "vector_bits";
 
 bool has_512_bit_vectors(const DeviceFacts& facts) { return facts.calibration == "x86-64-v4"; }
 
-Config make_config(const DeviceFacts& facts, std::int64_t block_elements, std::int64_t vector_bits) {
+Config make_config(const DeviceFacts& facts, std::int64_t block_elements,
+                   std::int64_t vector_bits) {
   Config config{{std::string(kBlockElements), block_elements}};
   if (has_512_bit_vectors(facts)) config.set(kVectorBits, vector_bits);
   return config;
@@ -21,22 +22,25 @@ Config make_config(const DeviceFacts& facts, std::int64_t block_elements, std::i
 }  // namespace
 
 Refusal layer_norm_refusal(const LayerNormCall& call) {
-  if (call.dtype != DType::float16 && call.dtype != DType::bfloat16 && call.dtype != DType::float32) {
+  if (call.dtype != DType::float16 && call.dtype != DType::bfloat16 &&
+      call.dtype != DType::float32) {
     return refuse("serves float16, bfloat16 and float32, got ", call.dtype);
   }
   if (call.n < 1) return refuse("serves rows of at least 1 element, got ", call.n);
-  if (!std::isfinite(call.eps) || call.eps < 0) return refuse("serves a finite eps of at least 0, got ", call.eps);
+  if (!std::isfinite(call.eps) || call.eps < 0)
+    return refuse("serves a finite eps of at least 0, got ", call.eps);
   return serves;
 }
 
-Program host_program(std::string_view name, std::vector<std::string> headers, std::vector<NamedConstant> constants,
-                     const Config& config) {
+Program host_program(std::string_view name, std::vector<std::string> headers,
+                     std::vector<NamedConstant> constants, const Config& config) {
   const std::string folder = "backends/cpu/kernels/";
-  Program program{.source = folder + std::string(name) + ".cpp",
-                  .kernels = {std::string(name)},
-                  .constants = std::move(constants),
-                  // Nothing but the kernel is exported, and nothing of the C++ library is needed at load.
-                  .options = {"-fopenmp-simd", "-fvisibility=hidden", "-Wl,--as-needed"}};
+  Program program{
+      .source = folder + std::string(name) + ".cpp",
+      .kernels = {std::string(name)},
+      .constants = std::move(constants),
+      // Nothing but the kernel is exported, and nothing of the C++ library is needed at load.
+      .options = {"-fopenmp-simd", "-fvisibility=hidden", "-Wl,--as-needed"}};
   for (const std::string& header : headers) program.headers.push_back(folder + header);
   if (const std::int64_t bits = config[kVectorBits]; bits != 0) {
     program.options.push_back("-mprefer-vector-width=" + std::to_string(bits));

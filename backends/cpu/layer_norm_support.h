@@ -18,11 +18,12 @@ namespace kiln::cpu {
 Refusal layer_norm_refusal(const LayerNormCall& call);
 
 // A program of the source kernels/<name>.cpp with the kernel <name>.
-Program host_program(std::string_view name, std::vector<std::string> headers, std::vector<NamedConstant> constants,
-                     const Config& config);
+Program host_program(std::string_view name, std::vector<std::string> headers,
+                     std::vector<NamedConstant> constants, const Config& config);
 
-// Configurations: `block_elements` is how many elements the rows of one block have together, and, where the processor
-// has a choice, `vector_bits` is the width of vectors that the compiler prefers.
+// Configurations: `block_elements` is how many elements the rows of one block have together, and,
+// where the processor has a choice, `vector_bits` is the width of vectors that the compiler
+// prefers.
 Config row_config(const DeviceFacts& facts);
 std::vector<Config> row_configs(const DeviceFacts& facts);
 

@@ -1,13 +1,12 @@
 #include "thread_pool.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <pthread.h>
+#include <signal.h>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -15,13 +14,13 @@
 namespace kiln::cpu {
 namespace {
 
-// How many forks lie between the first process and this one: threads and locked mutexes of another generation are
-// nothing to wait for.
+// How many forks lie between the first process and this one: threads and locked mutexes of another
+// generation are nothing to wait for.
 std::atomic<unsigned> fork_generation{0};
 
 void watch_forks() {
-  static const int registered =
-      pthread_atfork(nullptr, nullptr, [] { fork_generation.fetch_add(1, std::memory_order_relaxed); });
+  static const int registered = pthread_atfork(
+      nullptr, nullptr, [] { fork_generation.fetch_add(1, std::memory_order_relaxed); });
   (void)registered;
 }
 
@@ -111,7 +110,8 @@ ThreadPool::ThreadPool(int threads) : threads_(std::max(threads, 1)) { watch_for
 
 ThreadPool::~ThreadPool() {
   State* const state = state_.load();
-  // Threads of a parent process cannot be joined, and their mutex may be held for ever: left as they are.
+  // Threads of a parent process cannot be joined, and their mutex may be held for ever: left as
+  // they are.
   if (state == nullptr || state->generation != fork_generation.load()) return;
   {
     const std::lock_guard lock(state->mutex);
@@ -126,7 +126,8 @@ ThreadPool::State* ThreadPool::current_state() {
   State* state = state_.load(std::memory_order_acquire);
   while (state == nullptr || state->generation != fork_generation.load(std::memory_order_relaxed)) {
     auto fresh = std::make_unique<State>(threads_ - 1);
-    if (state_.compare_exchange_strong(state, fresh.get(), std::memory_order_acq_rel)) return fresh.release();
+    if (state_.compare_exchange_strong(state, fresh.get(), std::memory_order_acq_rel))
+      return fresh.release();
   }
   return state;
 }

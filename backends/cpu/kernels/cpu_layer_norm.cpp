@@ -1,4 +1,5 @@
-// Layer normalization of rows of any length: two passes over a row that fits a tile, three over a longer one.
+// Layer normalization of rows of any length: two passes over a row that fits a tile, three over a
+// longer one.
 //   DTYPE                  element type of all tensors
 //   EPS                    >= 0
 //   HAS_WEIGHT, HAS_BIAS   0 or 1
@@ -17,9 +18,12 @@ using std::int64_t;
 constexpr int kTile = 4096;  // floats; 16 KiB stay in the first-level cache
 constexpr int kStep = 256;   // elements for which weight and bias are converted at a time
 
-inline int tile_at(int64_t first, int64_t n) { return n - first < kTile ? static_cast<int>(n - first) : kTile; }
+inline int tile_at(int64_t first, int64_t n) {
+  return n - first < kTile ? static_cast<int>(n - first) : kTile;
+}
 
-void normalise(float* tile, int count, int64_t first, const RowScale& row, const void* weight, const void* bias) {
+void normalise(float* tile, int count, int64_t first, const RowScale& row, const void* weight,
+               const void* bias) {
   for (int at = 0; at < count; at += kStep) {
     const int step = count - at < kStep ? count - at : kStep;
     alignas(64) float w[kStep], b[kStep];
@@ -45,7 +49,8 @@ void short_row(const void* x, const void* weight, const void* bias, void* y, int
   kiln::store<T>(tile, n, y, 0);
 }
 
-void long_row(const void* x, const void* weight, const void* bias, void* y, int64_t n, float* tile) {
+void long_row(const void* x, const void* weight, const void* bias, void* y, int64_t n,
+              float* tile) {
   double total = 0, first = 0, second = 0;
   for (int64_t at = 0; at < n; at += kTile) {
     kiln::load<T>(x, at, tile_at(at, n), tile);

@@ -2,12 +2,16 @@
 
 #include <cstdint>
 
-// Element types for host kernels: the names that a DType constant is rendered as. float16 and bfloat16 are storage;
-// arithmetic is done in float. Pointers to elements may have any alignment.
+// Element types for host kernels: the names that a DType constant is rendered as. float16 and
+// bfloat16 are storage; arithmetic is done in float. Pointers to elements may have any alignment.
 namespace kiln {
 
-struct float16 { std::uint16_t bits; };
-struct bfloat16 { std::uint16_t bits; };
+struct float16 {
+  std::uint16_t bits;
+};
+struct bfloat16 {
+  std::uint16_t bits;
+};
 using float32 = float;
 using float64 = double;
 using int8 = std::int8_t;
@@ -25,11 +29,14 @@ inline To bits_as(From from) {
   return to;
 }
 
-// All conversions below are exact or round to nearest even, keep infinities and signed zeros, and turn any NaN into a
-// NaN. They select instead of branching, so that loops over them are vectorised.
+// All conversions below are exact or round to nearest even, keep infinities and signed zeros, and
+// turn any NaN into a NaN. They select instead of branching, so that loops over them are
+// vectorised.
 inline float to_float(float v) { return v; }
 inline float to_float(double v) { return static_cast<float>(v); }
-inline float to_float(bfloat16 v) { return bits_as<float>(static_cast<std::uint32_t>(v.bits) << 16); }
+inline float to_float(bfloat16 v) {
+  return bits_as<float>(static_cast<std::uint32_t>(v.bits) << 16);
+}
 
 inline float to_float(float16 v) {
   const std::uint32_t sign = static_cast<std::uint32_t>(v.bits & 0x8000u) << 16;
@@ -54,11 +61,13 @@ inline void from_float(float v, float16& out) {
   const std::uint32_t bits = bits_as<std::uint32_t>(v);
   const std::uint32_t sign = (bits >> 16) & 0x8000u;
   const std::uint32_t rest = bits & 0x7fffffffu;
-  // Below 2^-14 a float16 counts in steps of 2^-24, as a float between 0.5 and 1 does: adding 0.5 rounds there.
+  // Below 2^-14 a float16 counts in steps of 2^-24, as a float between 0.5 and 1 does: adding 0.5
+  // rounds there.
   const std::uint32_t small = bits_as<std::uint32_t>(bits_as<float>(rest) + 0.5f) - 0x3f000000u;
   const std::uint32_t normal = (rest - 0x38000000u + 0xfffu + ((rest >> 13) & 1u)) >> 13;
   const std::uint32_t finite = rest < 0x38800000u ? small : normal;
-  const std::uint32_t large = rest > 0x7f800000u ? 0x7e00u : 0x7c00u;  // from 65520 on: NaN or infinity
+  const std::uint32_t large =
+      rest > 0x7f800000u ? 0x7e00u : 0x7c00u;  // from 65520 on: NaN or infinity
   out.bits = static_cast<std::uint16_t>(sign | (rest >= 0x477ff000u ? large : finite));
 }
 
@@ -66,12 +75,15 @@ inline void from_float(float v, float16& out) {
 template <class T>
 inline T read(const void* array, std::int64_t i) {
   T value;
-  __builtin_memcpy(&value, static_cast<const char*>(array) + i * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
+  __builtin_memcpy(&value,
+                   static_cast<const char*>(array) + i * static_cast<std::int64_t>(sizeof(T)),
+                   sizeof(T));
   return value;
 }
 template <class T>
 inline void write(void* array, std::int64_t i, T value) {
-  __builtin_memcpy(static_cast<char*>(array) + i * static_cast<std::int64_t>(sizeof(T)), &value, sizeof(T));
+  __builtin_memcpy(static_cast<char*>(array) + i * static_cast<std::int64_t>(sizeof(T)), &value,
+                   sizeof(T));
 }
 
 // Elements first .. first + count of an array of T as floats, and back.
@@ -89,8 +101,8 @@ inline void store(const float* __restrict from, int count, void* array, std::int
 }
 
 #if defined(__F16C__)
-// Eight at a time by the processor's own conversion. Builtins, because <immintrin.h> costs more compile time than all
-// the rest.
+// Eight at a time by the processor's own conversion. Builtins, because <immintrin.h> costs more
+// compile time than all the rest.
 template <>
 inline void load<float16>(const void* array, std::int64_t first, int count, float* __restrict to) {
   typedef short Halves __attribute__((vector_size(16)));
@@ -105,7 +117,8 @@ inline void load<float16>(const void* array, std::int64_t first, int count, floa
   for (; i < count; ++i) to[i] = to_float(read<float16>(from, i));
 }
 template <>
-inline void store<float16>(const float* __restrict from, int count, void* array, std::int64_t first) {
+inline void store<float16>(const float* __restrict from, int count, void* array,
+                           std::int64_t first) {
   typedef float Floats __attribute__((vector_size(32)));
   char* to = static_cast<char*>(array) + first * 2;
   int i = 0;

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-// Sums and the last step of layer normalization, on floats. The pragmas allow the order of additions to change, in these
-// loops only; four sums at a time keep the adders busy.
+// Sums and the last step of layer normalization, on floats. The pragmas allow the order of
+// additions to change, in these loops only; four sums at a time keep the adders busy.
 namespace kiln {
 
 struct Moments {
@@ -45,8 +45,8 @@ inline Moments moments(const float* v, int count, float shift) {
   return {a1 + b1, a2 + b2};
 }
 
-// How a row is normalised: (v - shift - delta) * scale. `shift` is a float near the mean and `delta` what it lacks, so
-// that a mean far larger than the deviations costs no accuracy.
+// How a row is normalised: (v - shift - delta) * scale. `shift` is a float near the mean and
+// `delta` what it lacks, so that a mean far larger than the deviations costs no accuracy.
 struct RowScale {
   float shift, delta, scale;
 };
