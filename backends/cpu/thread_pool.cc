@@ -53,7 +53,7 @@ class BlockedSignals {
   BlockedSignals& operator=(const BlockedSignals&) = delete;
 
  private:
-  sigset_t before_;
+  sigset_t before_{};
 };
 
 }  // namespace
