@@ -51,6 +51,25 @@ class CondVar {
   std::condition_variable_any condition_;
 };
 
+// Something that happens once, and that many threads may wait for.
+class Notification {
+ public:
+  void notify() {
+    MutexLock lock(mutex_);
+    happened_ = true;
+    condition_.notify_all();
+  }
+  void wait() {
+    MutexLock lock(mutex_);
+    while (!happened_) condition_.wait(mutex_);
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar condition_;
+  bool happened_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
 }  // namespace kiln
 
 #endif  // KILN_BASE_MUTEX_H_

@@ -26,7 +26,7 @@ absl::Status CudaContexts::check(int index) const {
 absl::StatusOr<const CudaContext*> CudaContexts::get(int index) {
   KILN_RETURN_IF_ERROR(check(index));
   if (const CudaContext* context = find(index)) return context;
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   if (const CudaContext* context = find(index)) return context;
   KILN_ASSIGN_OR_RETURN(std::unique_ptr<const CudaContext> made, retain(index));
   const CudaContext* context =

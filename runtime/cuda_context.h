@@ -3,10 +3,10 @@
 
 #include <kiln/status.h>
 
+#include "base/mutex.h"
 #include "runtime/cuda_driver.h"
 
 #include <absl/base/thread_annotations.h>
-#include <absl/synchronization/mutex.h>
 
 #include <array>
 #include <atomic>
@@ -54,7 +54,7 @@ class CudaContexts {
 
   std::unique_ptr<const CudaDriver> driver_;
   int device_count_ = 0;
-  absl::Mutex mutex_;  // held to retain, not to find
+  Mutex mutex_;  // held to retain, not to find
   std::array<std::atomic<const CudaContext*>, kMaxDevices> contexts_{};
 };
 

@@ -10,7 +10,6 @@
 #include <absl/base/optimization.h>
 #include <absl/base/thread_annotations.h>
 #include <absl/strings/str_format.h>
-#include <absl/synchronization/mutex.h>
 
 #include <array>
 #include <atomic>
@@ -73,7 +72,7 @@ class CudaSupport : public DeviceSupport {
 
   absl::Status prepare(int index, void* function, std::uint32_t smem_bytes) override {
     KILN_ASSIGN_OR_RETURN(const Use use, use_of(index));
-    absl::MutexLock lock(&prepare_mutex_);  // what is allowed is read and then raised
+    MutexLock lock(prepare_mutex_);  // what is allowed is read and then raised
     return prepare_cuda_function(use.driver, use.context, static_cast<CUfunction>(function),
                                  smem_bytes);
   }
@@ -138,7 +137,7 @@ class CudaSupport : public DeviceSupport {
 
   absl::StatusOr<CudaContexts*> contexts() {
     if (CudaContexts* open = contexts_.load(std::memory_order_acquire)) return open;
-    absl::MutexLock lock(&open_mutex_);
+    MutexLock lock(open_mutex_);
     if (CudaContexts* open = contexts_.load(std::memory_order_acquire)) return open;
     KILN_ASSIGN_OR_RETURN(std::unique_ptr<CudaContexts> made, CudaContexts::open());
     // Never deleted: loaded images, which may outlive this object, refer to it, and so may the
@@ -156,9 +155,9 @@ class CudaSupport : public DeviceSupport {
 
   const std::unique_ptr<Compiler> compiler_;
   std::atomic<CudaContexts*> contexts_{nullptr};
-  absl::Mutex open_mutex_;
-  absl::Mutex prepare_mutex_;
-  absl::Mutex facts_mutex_;
+  Mutex open_mutex_;
+  Mutex prepare_mutex_;
+  Mutex facts_mutex_;
   std::map<int, DeviceFacts> facts_ ABSL_GUARDED_BY(facts_mutex_);
 };
 
@@ -190,7 +189,7 @@ absl::StatusOr<DeviceFacts> read_facts(const CudaContexts& cuda, int index) {
 absl::StatusOr<DeviceFacts> CudaSupport::facts(int index) {
   KILN_ASSIGN_OR_RETURN(const CudaContexts* cuda, contexts());
   KILN_RETURN_IF_ERROR(cuda->check(index));
-  absl::MutexLock lock(&facts_mutex_);
+  MutexLock lock(facts_mutex_);
   if (const auto known = facts_.find(index); known != facts_.end()) return known->second;
   KILN_ASSIGN_OR_RETURN(DeviceFacts facts, read_facts(*cuda, index));
   return facts_.emplace(index, std::move(facts)).first->second;

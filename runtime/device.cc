@@ -2,12 +2,13 @@
 
 #include <absl/base/thread_annotations.h>
 #include <absl/strings/str_format.h>
-#include <absl/synchronization/mutex.h>
 
 #include <array>
 #include <atomic>
 #include <charconv>
 #include <optional>
+
+#include "base/mutex.h"
 
 namespace kiln::inline v1 {
 namespace {
@@ -39,7 +40,7 @@ class NameTable {
 
   // nullopt when the table is full.
   std::optional<int> add(std::string_view name) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     if (auto id = find(name)) return id;  // another thread was faster
     const int id = size_.load(std::memory_order_relaxed);
     if (id == kMaxNames) return std::nullopt;
@@ -67,7 +68,7 @@ class NameTable {
 
   std::array<Name, kMaxNames> names_{};
   std::atomic<int> size_{2};
-  absl::Mutex mutex_{absl::kConstInit};
+  Mutex mutex_;
 };
 
 NameTable& names() {

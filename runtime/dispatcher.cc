@@ -140,7 +140,7 @@ absl::StatusOr<const EntryRow*> Dispatcher::built_entry(DeviceSupport& support,
     std::shared_ptr<Flight> flight;
     bool ours = false;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(mutex_);
       EntryRow* entry = find_entry(row, plan.identity, device.type, facts);
       if (entry != nullptr && entry->kernel->loaded_on(device.index) != nullptr) return entry;
       const auto at = std::find_if(flights_.begin(), flights_.end(), [&](const auto& f) {
@@ -171,12 +171,12 @@ absl::StatusOr<const EntryRow*> Dispatcher::built_entry(DeviceSupport& support,
     if (ours) {
       flight->status = build(support, plan, *flight, options);
       {
-        absl::MutexLock lock(&mutex_);
+        MutexLock lock(mutex_);
         flights_.remove(flight);
       }
-      flight->done.Notify();
+      flight->done.notify();
     } else {
-      flight->done.WaitForNotification();
+      flight->done.wait();
       // Somebody built the same entry for another card: its outcome is not ours.
       if (flight->index != device.index) continue;
     }
@@ -210,7 +210,7 @@ absl::Status Dispatcher::build(DeviceSupport& support, const EntryPlan& plan, Fl
         runtime_.load_kernel(*kernel, support, device, flight.facts, options.policy, who));
   }
   if (fresh != nullptr) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     entries_.push_back(
         {&row, plan.identity, flight.device_type, flight.facts, std::move(fresh), nullptr});
     flight.entry = &entries_.back();
@@ -221,7 +221,7 @@ absl::Status Dispatcher::build(DeviceSupport& support, const EntryPlan& plan, Fl
 }
 
 std::vector<const EntryRow*> Dispatcher::entries() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   std::vector<const EntryRow*> out;
   for (const EntryRow& entry : entries_) out.push_back(&entry);
   return out;

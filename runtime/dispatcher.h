@@ -6,12 +6,11 @@
 #include <kiln/runtime.h>
 #include <kiln/selection.h>
 
+#include "base/mutex.h"
 #include "runtime/hit_table.h"
 #include "runtime/select.h"
 
 #include <absl/status/statusor.h>
-#include <absl/synchronization/mutex.h>
-#include <absl/synchronization/notification.h>
 
 #include <cstdint>
 #include <list>
@@ -76,7 +75,7 @@ class Dispatcher {
     DeviceType device_type;
     DeviceFacts facts;
     int index;
-    absl::Notification done;
+    Notification done;
     absl::Status status;  // read after `done`
     EntryRow* entry = nullptr;
   };
@@ -92,7 +91,7 @@ class Dispatcher {
   const InterfaceType interface_;
   const Candidates candidates_;
   HitTable hits_;
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::list<EntryRow> entries_ ABSL_GUARDED_BY(mutex_);
   std::list<std::shared_ptr<Flight>> flights_ ABSL_GUARDED_BY(mutex_);
 };

@@ -106,7 +106,7 @@ void HitTable::insert(const std::uint64_t* key, std::size_t key_count, const voi
                       std::size_t value_count) {
   if (key_count > key_words_ || value_count > value_words_) return;
   const std::uint64_t hash = mix_words(key, key_count);
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   if (tables_.empty()) grow();
   Word* row = nullptr;
   while ((row = place_for(*tables_.back(), hash, key, key_count)) == nullptr &&
@@ -118,7 +118,7 @@ void HitTable::insert(const std::uint64_t* key, std::size_t key_count, const voi
 }
 
 void HitTable::clear() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   for (const auto& table : tables_) {
     for (std::size_t r = 0; r <= table->mask; ++r) {
       Word* row = &table->words[r * table->stride];
@@ -129,7 +129,7 @@ void HitTable::clear() {
 }
 
 std::size_t HitTable::rows() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   return used_;
 }
 

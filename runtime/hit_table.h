@@ -1,15 +1,17 @@
 #ifndef KILN_RUNTIME_HIT_TABLE_H_
 #define KILN_RUNTIME_HIT_TABLE_H_
 
+#include <kiln/export.h>
 #include <kiln/words.h>
 
-#include <absl/synchronization/mutex.h>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace kiln::internal {
 
@@ -20,7 +22,7 @@ namespace kiln::internal {
 //
 // Each row is a sequence lock: a reader that sees the row's version change under it takes it for a
 // miss. All words are atomics, so a torn read is only ever a miss, never undefined.
-class HitTable {
+class KILN_EXPORT HitTable {
  public:
   // Keys of at most `key_words` words, values of at most `value_words` pointers.
   HitTable(std::size_t key_words, std::size_t value_words, std::size_t max_rows);
@@ -58,7 +60,7 @@ class HitTable {
 
   const std::size_t key_words_, value_words_, max_rows_;
   std::atomic<Table*> table_{nullptr};
-  mutable absl::Mutex mutex_;  // writers
+  mutable Mutex mutex_;  // writers
   // The table in force is the last; readers may still be in the ones before it, which are no more
   // than it in sum.
   std::vector<std::unique_ptr<Table>> tables_ ABSL_GUARDED_BY(mutex_);

@@ -1,8 +1,9 @@
 #include <kiln/kernel.h>
 
-#include <absl/synchronization/mutex.h>
 
 #include <algorithm>
+
+#include "base/mutex.h"
 
 namespace kiln::inline v1 {
 
@@ -32,7 +33,7 @@ std::string to_string(const Config& config) {
 // What was published: the loaded state in force and those it replaced, which calls in flight may
 // still read.
 struct Kernel::Owned {
-  absl::Mutex mutex;
+  Mutex mutex;
   std::vector<std::unique_ptr<const Loaded>> loaded ABSL_GUARDED_BY(mutex);
 };
 
@@ -56,7 +57,7 @@ void Kernel::publish(int index, std::unique_ptr<const Loaded> loaded) {
   }
   const Loaded* now = loaded.get();
   {
-    absl::MutexLock lock(&owned->mutex);
+    MutexLock lock(owned->mutex);
     owned->loaded.push_back(std::move(loaded));
   }
   last_.store(now, std::memory_order_release);

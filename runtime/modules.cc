@@ -7,12 +7,12 @@ absl::StatusOr<std::shared_ptr<LoadedImage>> Modules::load(
     const std::vector<std::string>& kernels) {
   std::shared_ptr<Slot> slot;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(mutex_);
     std::shared_ptr<Slot>& known = slots_[{to_string(device), cache::to_hex(artifact.key)}];
     if (known == nullptr) known = std::make_shared<Slot>();
     slot = known;
   }
-  absl::MutexLock lock(&slot->mutex);
+  MutexLock lock(slot->mutex);
   if (slot->image == nullptr) {
     KILN_ASSIGN_OR_RETURN(std::unique_ptr<LoadedImage> image,
                           support.load(device.index, artifact.kind, artifact.image, kernels));

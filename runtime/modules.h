@@ -3,10 +3,10 @@
 
 #include <kiln/device_support.h>
 
+#include "base/mutex.h"
 #include "cache/artifact.h"
 
 #include <absl/status/statusor.h>
-#include <absl/synchronization/mutex.h>
 
 #include <atomic>
 #include <cstdint>
@@ -32,10 +32,10 @@ class Modules {
 
  private:
   struct Slot {
-    absl::Mutex mutex;
+    Mutex mutex;
     std::shared_ptr<LoadedImage> image ABSL_GUARDED_BY(mutex);
   };
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::map<std::pair<std::string, std::string>, std::shared_ptr<Slot>> slots_
       ABSL_GUARDED_BY(mutex_);
   std::atomic<std::int64_t> loads_{0};

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "runtime/guarded.h"
 #include "runtime/messages.h"
+#include "base/mutex.h"
 #include "runtime/runtime_impl.h"
 
 #include <absl/strings/str_format.h>
@@ -361,7 +362,7 @@ absl::Status OpCore::call_in_tree(Op& op, const CallView& view, const CallArgs& 
 }
 
 absl::StatusOr<void*> OpCore::workspace(const Stream& stream, std::size_t bytes) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   Scratches& scratch = scratch_[{to_string(stream.device), stream.handle}];
   if (!scratch.blocks.empty() && scratch.blocks.back().second >= bytes)
     return scratch.blocks.back().first;
@@ -373,7 +374,7 @@ absl::StatusOr<void*> OpCore::workspace(const Stream& stream, std::size_t bytes)
 }
 
 OpCore::~OpCore() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   for (const auto& [where, scratch] : scratch_) {
     const absl::StatusOr<DeviceSupport*> support = runtime_.device_support(scratch.device.type);
     for (const auto& [data, bytes] : scratch.blocks) {
@@ -383,7 +384,7 @@ OpCore::~OpCore() {
 }
 
 void OpCore::record(CallRecord record) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   last_call_ = std::move(record);
 }
 
@@ -396,7 +397,7 @@ void OpCore::record(const Stream& stream, std::span<const Tensor* const> inputs,
 }
 
 std::optional<CallRecord> OpCore::last_call() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   return last_call_;
 }
 

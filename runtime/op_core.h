@@ -3,12 +3,12 @@
 
 #include <kiln/op.h>
 
+#include "base/mutex.h"
 #include "runtime/dispatcher.h"
 #include "runtime/hit_table.h"
 #include "runtime/target_serving.h"
 
 #include <absl/status/statusor.h>
-#include <absl/synchronization/mutex.h>
 
 #include <atomic>
 #include <cstdint>
@@ -82,7 +82,7 @@ class OpCore {
     Device device;
     std::vector<std::pair<void*, std::size_t>> blocks;
   };
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::map<std::pair<std::string, void*>, Scratches> scratch_ ABSL_GUARDED_BY(mutex_);
   std::optional<CallRecord> last_call_ ABSL_GUARDED_BY(mutex_);
 };

@@ -8,7 +8,6 @@
 #include "runtime/plugins.h"
 #include "runtime/runtime_impl.h"
 
-#include <absl/base/call_once.h>
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
 
@@ -126,7 +125,7 @@ absl::Status check_staged(const Runtime::Impl& impl, const Registry::Contents& s
 
 absl::Status Runtime::commit(Registry registry) {
   const Registry::Contents& staged = registry.contents();
-  absl::MutexLock lock(&impl_->mutex);
+  MutexLock lock(impl_->mutex);
   KILN_RETURN_IF_ERROR(check_staged(*impl_, staged));
   for (const SourceTable& table : staged.sources) {
     absl::Status added = impl_->sources.add(table);
@@ -148,11 +147,11 @@ absl::Status Runtime::commit(Registry registry) {
 }
 
 void Runtime::load_backends() {
-  absl::call_once(impl_->backends_once, [this] {
+  std::call_once(impl_->backends_once, [this] {
     const auto skip = [this](const std::string& file, const absl::Status& status) {
       log(LogLevel::warning,
           absl::StrFormat("backend %s is skipped: %s", file, message_of(status)));
-      absl::MutexLock lock(&impl_->mutex);
+      MutexLock lock(impl_->mutex);
       impl_->failures.push_back({file, message_of(status)});
     };
 #ifdef KILN_STATIC_BACKENDS
@@ -178,12 +177,12 @@ void Runtime::load_backends() {
 }
 
 std::vector<LoadFailure> Runtime::load_failures() const {
-  absl::MutexLock lock(&impl_->mutex);
+  MutexLock lock(impl_->mutex);
   return impl_->failures;
 }
 
 std::vector<std::string> Runtime::registered_targets() const {
-  absl::MutexLock lock(&impl_->mutex);
+  MutexLock lock(impl_->mutex);
   std::set<std::string> targets;
   for (const auto& row : impl_->detectors) targets.insert(row->target);
   for (const auto& row : impl_->builders) targets.insert(row->target);
@@ -191,7 +190,7 @@ std::vector<std::string> Runtime::registered_targets() const {
 }
 
 std::string Runtime::default_target() const {
-  absl::MutexLock lock(&impl_->mutex);
+  MutexLock lock(impl_->mutex);
   return impl_->default_target;
 }
 
@@ -203,20 +202,20 @@ absl::Status Runtime::set_default_target(std::string target) {
                          target, impl_->known_targets())),
                      ErrorKind::unknown_target);
   }
-  absl::MutexLock lock(&impl_->mutex);
+  MutexLock lock(impl_->mutex);
   impl_->default_target = std::move(target);
   return absl::OkStatus();
 }
 
 std::vector<std::string> Runtime::op_names() const {
-  absl::MutexLock lock(&impl_->mutex);
+  MutexLock lock(impl_->mutex);
   std::vector<std::string> names;
   for (const auto& [name, type] : impl_->ops) names.push_back(name);
   return names;
 }
 
 absl::StatusOr<const OpType*> Runtime::op_type(std::string_view name) const {
-  absl::MutexLock lock(&impl_->mutex);
+  MutexLock lock(impl_->mutex);
   const auto at = impl_->ops.find(std::string(name));
   if (at != impl_->ops.end()) return at->second.get();
   return absl::NotFoundError(absl::StrFormat(
@@ -226,7 +225,7 @@ absl::StatusOr<const OpType*> Runtime::op_type(std::string_view name) const {
 }
 
 std::vector<KernelRow> Runtime::kernel_rows(std::string_view op) const {
-  absl::MutexLock lock(&impl_->mutex);
+  MutexLock lock(impl_->mutex);
   std::vector<KernelRow> rows;
   for (const auto& row : impl_->kernels) {
     if (row->op == op) rows.push_back(*row);
@@ -235,7 +234,7 @@ std::vector<KernelRow> Runtime::kernel_rows(std::string_view op) const {
 }
 
 const Reference* Runtime::reference(std::string_view op) const {
-  absl::MutexLock lock(&impl_->mutex);
+  MutexLock lock(impl_->mutex);
   const auto at = impl_->references.find(std::string(op));
   return at == impl_->references.end() ? nullptr : &at->second;
 }
@@ -250,7 +249,7 @@ absl::StatusOr<std::unique_ptr<Op>> Runtime::create_op(std::string_view name,
 }
 
 absl::StatusOr<DeviceSupport*> Runtime::device_support(DeviceType type) {
-  absl::MutexLock lock(&impl_->mutex);
+  MutexLock lock(impl_->mutex);
   const auto at = impl_->supports.find(std::string(type.name()));
   if (at != impl_->supports.end()) return at->second.get();
   return absl::NotFoundError(absl::StrFormat(
@@ -260,7 +259,7 @@ absl::StatusOr<DeviceSupport*> Runtime::device_support(DeviceType type) {
 }
 
 std::vector<DeviceType> Runtime::device_types() const {
-  absl::MutexLock lock(&impl_->mutex);
+  MutexLock lock(impl_->mutex);
   std::vector<DeviceType> types;
   for (const auto& [name, support] : impl_->supports) types.push_back(support->type());
   return types;

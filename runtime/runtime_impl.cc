@@ -12,13 +12,13 @@ namespace kiln::inline v1 {
 absl::StatusOr<DeviceFacts> Runtime::Impl::facts(DeviceSupport& support, const Device& device) {
   const std::pair<int, int> key(device.type.id(), device.index);
   {
-    absl::MutexLock lock(&mutex);
+    MutexLock lock(mutex);
     const auto at = known_facts.find(key);
     if (at != known_facts.end()) return at->second;
   }
   fact_reads.fetch_add(1, std::memory_order_relaxed);
   KILN_ASSIGN_OR_RETURN(DeviceFacts facts, support.facts(device.index));
-  absl::MutexLock lock(&mutex);
+  MutexLock lock(mutex);
   return known_facts.emplace(key, std::move(facts)).first->second;
 }
 
@@ -60,7 +60,7 @@ absl::Status Runtime::Impl::load_kernel(Kernel& kernel, DeviceSupport& support,
 absl::StatusOr<std::string> Runtime::Impl::detect_target(const Device& device) {
   std::vector<const DetectorRow*> rows;
   {
-    absl::MutexLock lock(&mutex);
+    MutexLock lock(mutex);
     for (const auto& row : detectors) rows.push_back(row.get());
   }
   std::vector<std::string> claims;
@@ -81,7 +81,7 @@ absl::StatusOr<std::string> Runtime::Impl::detect_target(const Device& device) {
 }
 
 const BuildTargetKernel* Runtime::Impl::builder(const std::string& op, const std::string& target) {
-  absl::MutexLock lock(&mutex);
+  MutexLock lock(mutex);
   for (const auto& row : builders) {
     if (row->op == op && row->target == target) return &row->build;
   }
@@ -89,7 +89,7 @@ const BuildTargetKernel* Runtime::Impl::builder(const std::string& op, const std
 }
 
 bool Runtime::Impl::knows_target(const std::string& target) {
-  absl::MutexLock lock(&mutex);
+  MutexLock lock(mutex);
   for (const auto& row : detectors) {
     if (row->target == target) return true;
   }
@@ -100,7 +100,7 @@ bool Runtime::Impl::knows_target(const std::string& target) {
 }
 
 std::string Runtime::Impl::known_targets() {
-  absl::MutexLock lock(&mutex);
+  MutexLock lock(mutex);
   std::vector<std::string> names;
   for (const auto& row : detectors) names.push_back(row->target);
   for (const auto& row : builders) names.push_back(row->target);

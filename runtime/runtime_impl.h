@@ -4,16 +4,17 @@
 #include <kiln/op.h>
 #include <kiln/runtime.h>
 
+#include "base/mutex.h"
 #include "cache/store.h"
 #include "jit/engine.h"
 #include "runtime/modules.h"
 #include "runtime/registry_contents.h"
 
-#include <absl/synchronization/mutex.h>
 
 #include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -48,7 +49,7 @@ struct Runtime::Impl {
   jit::Engine engine;
   internal::Modules modules;
 
-  mutable absl::Mutex mutex;
+  mutable Mutex mutex;
   std::map<std::string, std::unique_ptr<OpType>> ops ABSL_GUARDED_BY(mutex);
   std::map<std::string, Reference> references ABSL_GUARDED_BY(mutex);
   std::vector<std::unique_ptr<KernelRow>> kernels ABSL_GUARDED_BY(mutex);
@@ -58,7 +59,7 @@ struct Runtime::Impl {
   std::string default_target ABSL_GUARDED_BY(mutex);
   std::vector<LoadFailure> failures ABSL_GUARDED_BY(mutex);
   std::map<std::pair<int, int>, DeviceFacts> known_facts ABSL_GUARDED_BY(mutex);
-  absl::once_flag backends_once;
+  std::once_flag backends_once;
 
   std::atomic<std::int64_t> selections{0}, entries_built{0}, input_copies{0}, fact_reads{0};
 };

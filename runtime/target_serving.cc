@@ -17,14 +17,14 @@ TargetServing::TargetServing(Runtime::Impl& runtime, std::string op, std::string
       is_composite_(is_composite) {}
 
 std::optional<std::string> TargetServing::settled() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   return settled_;
 }
 
 absl::StatusOr<std::string> TargetServing::choose(const Device& device) {
   std::string target = wanted_;
   if (target.empty()) {
-    absl::MutexLock lock(&runtime_.mutex);
+    MutexLock lock(runtime_.mutex);
     target = runtime_.default_target;
   }
   if (target.empty()) {
@@ -46,11 +46,11 @@ absl::StatusOr<std::string> TargetServing::choose(const Device& device) {
 absl::Status TargetServing::with_target(
     const Device& device, const std::function<absl::Status(const std::string& target)>& body) {
   if (const std::optional<std::string> target = settled()) return body(*target);
-  absl::MutexLock settling(&settling_);
+  MutexLock settling(settling_);
   if (const std::optional<std::string> target = settled()) return body(*target);
   KILN_ASSIGN_OR_RETURN(const std::string target, choose(device));
   const absl::Status status = body(target);
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   if (status.ok()) {
     settled_ = target;
     builtin_.store(target == kBuiltin, std::memory_order_release);
@@ -63,7 +63,7 @@ absl::Status TargetServing::with_target(
 absl::StatusOr<TargetKernel*> TargetServing::kernel(
     const std::string& target, const Device& device,
     std::span<const std::optional<TensorSpec>> inputs, const ParamValues& params) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   for (const auto& row : rows_) {
     if (row->device == device &&
         std::equal(row->inputs.begin(), row->inputs.end(), inputs.begin(), inputs.end())) {
@@ -97,7 +97,7 @@ absl::StatusOr<TargetKernel*> TargetServing::kernel(
 }
 
 std::vector<TargetKernel*> TargetServing::kernels() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(mutex_);
   std::vector<TargetKernel*> out;
   for (const auto& row : rows_) out.push_back(row->kernel.get());
   return out;

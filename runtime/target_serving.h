@@ -6,7 +6,6 @@
 #include <kiln/target.h>
 
 #include <absl/status/statusor.h>
-#include <absl/synchronization/mutex.h>
 
 #include <atomic>
 #include <functional>
@@ -16,6 +15,8 @@
 #include <span>
 #include <string>
 #include <vector>
+
+#include "base/mutex.h"
 
 namespace kiln::internal {
 
@@ -50,8 +51,8 @@ class TargetServing {
   const std::string wanted_;
   const bool is_composite_;
   std::atomic<bool> builtin_{false};
-  absl::Mutex settling_;  // held by the call that settles
-  mutable absl::Mutex mutex_;
+  Mutex settling_;  // held by the call that settles
+  mutable Mutex mutex_;
   std::optional<std::string> settled_ ABSL_GUARDED_BY(mutex_);
   struct Row {
     Device device;
