@@ -19,14 +19,14 @@ double rounded(DType dtype, double value) {
 }
 
 double steps_between(DType dtype, double got, double want, double size_step) {
-  if (std::isnan(want) && std::isnan(got)) return 0;
-  if (got == want || got == rounded(dtype, want)) {
-    // Also infinities, and what is beyond the dtype's range; a finite value is off by its rounding.
-    if (!std::isfinite(got) || got == want) return 0;
-  }
-  if (!std::isfinite(got) || !std::isfinite(want)) return kLargest;
-  const double unit = internal::rounding_step(dtype, want) + size_step;
-  return unit > 0 ? std::min(std::fabs(got - want) / unit, kLargest) : kLargest;
+  if (std::isnan(got) || std::isnan(want))
+    return std::isnan(got) && std::isnan(want) ? 0 : kLargest;
+  if (!std::isfinite(got) || !std::isfinite(want))
+    return got == rounded(dtype, want) ? 0 : kLargest;
+  const double step = internal::rounding_step(dtype, want);
+  const double error = std::fabs(got - want);
+  if (error > step && got == rounded(dtype, want)) return 0;  // the dtype goes no further
+  return std::min(error / (step + size_step), kLargest);
 }
 
 // The step of the arithmetic that kernels are to use, at the size of the tensor's largest element.

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 // Compiles one program alone, past the cache: what an error of a build names to repeat it.
@@ -25,9 +26,17 @@ struct CompileArguments {
   std::string output;
 };
 
+// A file's name as a source's: relative, and without the folders above it, so that it is the same
+// everywhere.
+std::string source_name(const std::string& path) {
+  const std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
+  const bool is_plain = normal.is_relative() && *normal.begin() != "..";
+  return is_plain ? normal.generic_string() : normal.filename().string();
+}
+
 absl::StatusOr<std::string> source_text(Runtime& runtime, const std::string& name) {
   absl::StatusOr<std::string> text = runtime.impl().sources.read(name);
-  if (text.ok() || !absl::IsNotFound(text.status())) return text;
+  if (text.ok()) return text;
   absl::StatusOr<std::string> file = read_input(name);
   if (file.ok()) return file;
   return absl::InvalidArgumentError(message_of(text.status()) +
@@ -40,11 +49,11 @@ absl::StatusOr<CompileRequest> request_from(Runtime& runtime, const CompileArgum
     return absl::InvalidArgumentError(
         "--target must name what to compile for, as sm_90a: got none");
   }
-  request.source_name = arguments.what;
+  request.source_name = source_name(arguments.what);
   KILN_ASSIGN_OR_RETURN(request.source, source_text(runtime, arguments.what));
   for (const std::string& name : arguments.headers) {
     KILN_ASSIGN_OR_RETURN(std::string text, source_text(runtime, name));
-    request.headers.emplace_back(name, std::move(text));
+    request.headers.emplace_back(source_name(name), std::move(text));
   }
   std::sort(request.headers.begin(), request.headers.end());
   request.defines = arguments.defines;

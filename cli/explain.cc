@@ -43,7 +43,7 @@ Json kernel_json(const Place& place, const tools::PlannedKernel& kernel) {
   json["board"] = place.name;
   json["interface"] = kernel.interface;
   json["call"] = kernel.call;
-  for (auto& [name, value] : internal::json_of(kernel.selection).items()) json[name] = value;
+  json.update(internal::json_of(kernel.selection));
   json["identity"] = kernel.selection.chosen ? Json(kernel.identity.hash()) : Json();
   json["identity_text"] = kernel.selection.chosen ? Json(kernel.identity.text()) : Json();
   json["config"] = Json::object();

@@ -230,7 +230,7 @@ TEST(CallJsonTest, CallSpecsFactsAndVerdictsAsJson) {
   EXPECT_TRUE(json["chosen"].is_null());
   EXPECT_EQ(json["error"], std::string(to_string(ErrorKind::op_not_available)));
   EXPECT_EQ(json["implementations"][0]["verdict"], "refused");
-  EXPECT_EQ(kind_name(absl::DeadlineExceededError("")), "deadline_exceeded");
+  EXPECT_EQ(kind_name(absl::DeadlineExceededError("")), "DeadlineExceeded");
 }
 
 TEST(CallJsonTest, BytesThatAreNoTextNeverThrow) { EXPECT_FALSE(dump(Json("\xff")).empty()); }
