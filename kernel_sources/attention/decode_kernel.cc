@@ -75,11 +75,16 @@ Program DecodeKernel::decode_program(const std::string& source, std::vector<std:
                      "kernel_sources/device/memory.cuh",
                      "kernel_sources/device/reduce.cuh"};
   program.kernels = std::move(kernels);
-  program.constants = {{"Q_DTYPE", facts_.dtype_q},     {"KV_DTYPE", facts_.dtype},
-                       {"DIM", facts_.dim},             {"GROUP", facts_.group()},
-                       {"TILE", tile()},                {"VEC", vec()},
-                       {"SCALE", facts_.scale},         {"SOFTCAP", facts_.softcap},
-                       {"ROPE", facts_.fuse_rope},      {"WARPS", config["warps"]},
+  program.constants = {{"Q_DTYPE", facts_.dtype_q},
+                       {"KV_DTYPE", facts_.dtype},
+                       {"DIM", facts_.dim},
+                       {"GROUP", facts_.group()},
+                       {"TILE", tile()},
+                       {"VEC", vec()},
+                       {"SCALE", facts_.scale},
+                       {"SOFTCAP", facts_.softcap},
+                       {"ROPE", facts_.fuse_rope},
+                       {"WARPS", config["warps"]},
                        {"KEYS", config["keys_in_flight"]}};
   return program;
 }
@@ -87,7 +92,8 @@ Program DecodeKernel::decode_program(const std::string& source, std::vector<std:
 std::int64_t DecodeKernel::splits_for(const GqaDecodeTensors& t, const Loaded& loaded,
                                       std::int64_t blocks_of_split) const {
   const std::int64_t wanted = loaded.config["blocks_per_sm"] * loaded.facts.sm_count;
-  const std::int64_t splits = (wanted + blocks_of_split - 1) / std::max<std::int64_t>(blocks_of_split, 1);
+  const std::int64_t splits =
+      (wanted + blocks_of_split - 1) / std::max<std::int64_t>(blocks_of_split, 1);
   return std::clamp<std::int64_t>(splits, 1, max_splits(t.k.shape[0], t.k.shape[2], t.k.shape[1]));
 }
 

@@ -13,7 +13,8 @@ enum Input : std::size_t { kQ, kK, kV, kKScale, kVScale, kRopeCos, kRopeSin };
 // Fewer keys than this are not worth a split of their own.
 constexpr std::int64_t kMinSplitKeys = 64;
 constexpr std::int64_t kMaxSplits = 128;
-// Splits of all sequences and kv heads together: several times the blocks that the largest device holds.
+// Splits of all sequences and kv heads together: several times the blocks that the largest device
+// holds.
 constexpr std::int64_t kMaxTasks = 1024;
 
 absl::Status invalid(const std::string& what) {
@@ -42,8 +43,9 @@ absl::Status check_cache(const char* name, const ArgSpec& arg) {
 absl::Status check_optional(const CallArgs& args, DType dtype) {
   const auto has = [&](Input i) { return args.inputs[i].has_value(); };
   if (has(kRopeCos) != has(kRopeSin)) {
-    return invalid(absl::StrFormat("rope_cos and rope_sin must be passed both or not at all: got %s",
-                                   has(kRopeCos) ? "rope_cos" : "rope_sin"));
+    return invalid(
+        absl::StrFormat("rope_cos and rope_sin must be passed both or not at all: got %s",
+                        has(kRopeCos) ? "rope_cos" : "rope_sin"));
   }
   if (has(kRopeCos)) {
     const std::int64_t pairs = args.inputs[kRopeCos]->spec.shape[0];
@@ -114,13 +116,15 @@ absl::StatusOr<std::vector<KernelCall>> GqaDecodeFwdOp::plan_call(const CallArgs
   const ArgSpec& q = *args.inputs[kQ];
   const ArgSpec& k = *args.inputs[kK];
   const ArgSpec& v = *args.inputs[kV];
-  if (!std::isfinite(scale_)) return invalid(absl::StrFormat("scale must be finite: got %g", scale_));
+  if (!std::isfinite(scale_))
+    return invalid(absl::StrFormat("scale must be finite: got %g", scale_));
   if (!(softcap_ >= 0) || std::isinf(softcap_)) {
     return invalid(absl::StrFormat("softcap must be finite and at least 0: got %g", softcap_));
   }
   const int rank = q.spec.shape.size();
   if (rank > 4 || (rank == 4 && q.spec.shape[1] != 1)) {
-    return invalid(absl::StrFormat("q must be [B, H, D] or [B, 1, H, D]: got %s", to_string(q.spec.shape)));
+    return invalid(
+        absl::StrFormat("q must be [B, H, D] or [B, 1, H, D]: got %s", to_string(q.spec.shape)));
   }
   AttentionCall call;
   call.batch = k.spec.shape[0];
@@ -141,7 +145,8 @@ absl::StatusOr<std::vector<KernelCall>> GqaDecodeFwdOp::plan_call(const CallArgs
   KILN_RETURN_IF_ERROR(check_cache("k", k));
   KILN_RETURN_IF_ERROR(check_cache("v", v));
   KILN_RETURN_IF_ERROR(check_optional(args, call.dtype));
-  call.scale = scale_ == 0 ? 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(call.dim, 1))) : scale_;
+  call.scale = scale_ == 0 ? 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(call.dim, 1)))
+                           : scale_;
   call.softcap = softcap_;
   call.fuse_rope = args.inputs[kRopeCos].has_value();
   call.align = std::min(head_alignment(k), head_alignment(v));
@@ -169,13 +174,15 @@ absl::Status GqaDecodeFwdOp::execute(const CallView& call) {
   const std::int64_t bytes =
       GqaDecodeFwdInterface::workspace_bytes(cache[0], heads, cache[2], cache[3], cache[1]);
   if (bytes > 0) {
-    KILN_ASSIGN_OR_RETURN(void* const scratch, workspace(call.stream(), static_cast<std::size_t>(bytes)));
+    KILN_ASSIGN_OR_RETURN(void* const scratch,
+                          workspace(call.stream(), static_cast<std::size_t>(bytes)));
     t.workspace = Tensor::contiguous(scratch, call.stream().device, DType::uint8, {bytes});
   }
   return call.kernel<GqaDecodeFwdInterface>(0).forward(call.stream(), t);
 }
 
-absl::Status GqaDecodeFwdOp::forward(const Stream& stream, const Inputs& inputs, const Tensor& out) {
+absl::Status GqaDecodeFwdOp::forward(const Stream& stream, const Inputs& inputs,
+                                     const Tensor& out) {
   const Tensor* list[] = {inputs.q,       inputs.k,        inputs.v,       inputs.k_scale,
                           inputs.v_scale, inputs.rope_cos, inputs.rope_sin};
   const Tensor* outputs[] = {&out};
@@ -184,7 +191,8 @@ absl::Status GqaDecodeFwdOp::forward(const Stream& stream, const Inputs& inputs,
 
 Roofline GqaDecodeFwdOp::roofline_of(const CallArgs& args) const {
   Roofline roofline = Op::roofline_of(args);
-  // A multiplication and an addition of each query element with each key's, and the same with its value's.
+  // A multiplication and an addition of each query element with each key's, and the same with its
+  // value's.
   const double keys = static_cast<double>(args.inputs[kK]->spec.shape[1]);
   roofline.flops = 4 * static_cast<double>(numel(args.inputs[kQ]->spec.shape)) * keys;
   return roofline;

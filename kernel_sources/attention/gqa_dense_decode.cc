@@ -24,8 +24,10 @@ std::vector<Config> GqaDenseDecodeKernel::autotune_configs(const DeviceFacts&) c
   return configs;
 }
 
-std::vector<Program> GqaDenseDecodeKernel::programs(const DeviceFacts&, const Config& config) const {
-  return {decode_program("gqa_dense_decode.cu", {"gqa_dense_decode", "gqa_dense_decode_combine"}, config)};
+std::vector<Program> GqaDenseDecodeKernel::programs(const DeviceFacts&,
+                                                    const Config& config) const {
+  return {decode_program("gqa_dense_decode.cu", {"gqa_dense_decode", "gqa_dense_decode_combine"},
+                         config)};
 }
 
 absl::Status GqaDenseDecodeKernel::forward(const Stream& stream, const GqaDecodeTensors& t) const {

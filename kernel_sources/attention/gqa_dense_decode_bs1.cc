@@ -25,13 +25,15 @@ std::vector<Config> GqaDenseDecodeBs1Kernel::autotune_configs(const DeviceFacts&
   return configs;
 }
 
-std::vector<Program> GqaDenseDecodeBs1Kernel::programs(const DeviceFacts&, const Config& config) const {
+std::vector<Program> GqaDenseDecodeBs1Kernel::programs(const DeviceFacts&,
+                                                       const Config& config) const {
   Program program = decode_program("gqa_dense_decode_bs1.cu", {"gqa_dense_decode_bs1"}, config);
   program.constants.push_back({"CLUSTER", config["cluster"]});
   return {program};
 }
 
-absl::Status GqaDenseDecodeBs1Kernel::forward(const Stream& stream, const GqaDecodeTensors& t) const {
+absl::Status GqaDenseDecodeBs1Kernel::forward(const Stream& stream,
+                                              const GqaDecodeTensors& t) const {
   const Loaded& now = loaded(stream);
   const auto cluster = static_cast<std::uint32_t>(now.config["cluster"]);
   LaunchShape shape;

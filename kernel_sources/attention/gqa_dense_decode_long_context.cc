@@ -38,7 +38,8 @@ Config GqaDenseDecodeLongContextKernel::default_config(const DeviceFacts&) const
   return {{"tile_keys", 64}, {"stages", 2}, {"blocks_per_sm", 2}};
 }
 
-std::vector<Config> GqaDenseDecodeLongContextKernel::autotune_configs(const DeviceFacts& facts) const {
+std::vector<Config> GqaDenseDecodeLongContextKernel::autotune_configs(
+    const DeviceFacts& facts) const {
   std::vector<Config> configs;
   for (std::int64_t keys : {32, 64, 128}) {
     for (std::int64_t stages : {2, 3, 4}) {
@@ -58,17 +59,13 @@ std::vector<Program> GqaDenseDecodeLongContextKernel::programs(const DeviceFacts
   program.source = "kernel_sources/attention/gqa_dense_decode_long_context.cu";
   program.headers = {"kernel_sources/attention/decode_args.cuh",
                      "kernel_sources/attention/decode_combine.cuh",
-                     "kernel_sources/attention/softmax.cuh",
-                     "kernel_sources/device/dtype.cuh",
+                     "kernel_sources/attention/softmax.cuh", "kernel_sources/device/dtype.cuh",
                      "kernel_sources/device/memory.cuh"};
   program.kernels = {"gqa_dense_decode_long_context", "gqa_dense_decode_long_context_combine"};
-  program.constants = {{"Q_DTYPE", facts().dtype_q},
-                       {"DIM", facts().dim},
-                       {"GROUP", facts().group()},
-                       {"SCALE", facts().scale},
-                       {"SOFTCAP", 0.0},
-                       {"TILE_KEYS", config["tile_keys"]},
-                       {"STAGES", config["stages"]}};
+  program.constants = {
+      {"Q_DTYPE", facts().dtype_q}, {"DIM", facts().dim}, {"GROUP", facts().group()},
+      {"SCALE", facts().scale},     {"SOFTCAP", 0.0},     {"TILE_KEYS", config["tile_keys"]},
+      {"STAGES", config["stages"]}};
   program.smem_bytes = smem_bytes(config);
   return {program};
 }

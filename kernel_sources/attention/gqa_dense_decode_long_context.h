@@ -7,7 +7,8 @@
 
 namespace kiln {
 
-// Decode of one long sequence of the shape of Qwen3-30B: 32 query heads, 4 kv heads, 128 elements, float16.
+// Decode of one long sequence of the shape of Qwen3-30B: 32 query heads, 4 kv heads, 128 elements,
+// float16.
 class GqaDenseDecodeLongContextKernel final : public DecodeKernel {
  public:
   static constexpr auto preferred_over = keys("gqa_dense_decode_bs1");

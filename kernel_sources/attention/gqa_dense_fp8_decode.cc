@@ -18,7 +18,8 @@ Refusal GqaDenseFp8DecodeKernel::refusal(const AttentionCall& call) {
     return refuse("serves at most ", kMaxGroup, " heads a kv head, got ", call.group());
   }
   if (call.dim % kDimStep != 0 || call.dim > kMaxDim) {
-    return refuse("serves heads of a multiple of ", kDimStep, " elements, at most ", kMaxDim, ", got ", call.dim);
+    return refuse("serves heads of a multiple of ", kDimStep, " elements, at most ", kMaxDim,
+                  ", got ", call.dim);
   }
   if (call.fuse_rope) return refuse("serves queries that are rotated already, got rope_cos");
   return GqaDenseFp8Kernel::refusal(call);
@@ -38,12 +39,14 @@ std::vector<Config> GqaDenseFp8DecodeKernel::autotune_configs(const DeviceFacts&
   return configs;
 }
 
-std::vector<Program> GqaDenseFp8DecodeKernel::programs(const DeviceFacts&, const Config& config) const {
+std::vector<Program> GqaDenseFp8DecodeKernel::programs(const DeviceFacts&,
+                                                       const Config& config) const {
   return {decode_program("gqa_dense_fp8_decode.cu",
                          {"gqa_dense_fp8_decode", "gqa_dense_fp8_decode_combine"}, config)};
 }
 
-absl::Status GqaDenseFp8DecodeKernel::forward(const Stream& stream, const GqaDecodeTensors& t) const {
+absl::Status GqaDenseFp8DecodeKernel::forward(const Stream& stream,
+                                              const GqaDecodeTensors& t) const {
   const Loaded& now = loaded(stream);
   const std::int64_t blocks = blocks_of_split(t);
   const std::int64_t splits = splits_for(t, now, blocks);

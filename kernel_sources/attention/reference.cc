@@ -33,11 +33,13 @@ HeadRows rows_of(const HostTensor& t, std::int64_t batch, std::int64_t head) {
   return {t.data + (batch * keys * heads + head) * dim, heads * dim, keys, dim};
 }
 
-std::vector<double> scores_of(const std::vector<double>& q, const HeadRows& k, double scale, double softcap) {
+std::vector<double> scores_of(const std::vector<double>& q, const HeadRows& k, double scale,
+                              double softcap) {
   std::vector<double> scores(static_cast<std::size_t>(k.keys));
   for (std::int64_t j = 0; j < k.keys; ++j) {
     double dot = 0;
-    for (std::int64_t d = 0; d < k.dim; ++d) dot += q[static_cast<std::size_t>(d)] * k.first[j * k.stride + d];
+    for (std::int64_t d = 0; d < k.dim; ++d)
+      dot += q[static_cast<std::size_t>(d)] * k.first[j * k.stride + d];
     const double s = dot * scale;
     scores[static_cast<std::size_t>(j)] = softcap > 0 ? softcap * std::tanh(s / softcap) : s;
   }
@@ -68,12 +70,15 @@ absl::Status gqa_decode_reference(const ParamValues& params, const ParamValues&,
   double scale = std::get<double>(*find_param(params, "scale"));
   if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(dim));
   const double softcap = std::get<double>(*find_param(params, "softcap"));
-  const auto scale_at = [&](const HostTensor& scales, std::int64_t at) { return scales.data == nullptr ? 1 : scales.data[at]; };
+  const auto scale_at = [&](const HostTensor& scales, std::int64_t at) {
+    return scales.data == nullptr ? 1 : scales.data[at];
+  };
   for (std::int64_t at = 0; at < batch * heads; ++at) {
     const std::int64_t b = at / heads, g = at % heads / (heads / heads_kv);
     const std::int64_t kv = b * heads_kv + g;
     const std::vector<double> query = rotated(q.data + at * dim, dim, inputs[5], inputs[6]);
-    const std::vector<double> scores = scores_of(query, rows_of(k, b, g), scale * scale_at(inputs[3], kv), softcap);
+    const std::vector<double> scores =
+        scores_of(query, rows_of(k, b, g), scale * scale_at(inputs[3], kv), softcap);
     mean_value(scores, rows_of(v, b, g), scale_at(inputs[4], kv), outputs[0].data + at * dim);
   }
   return absl::OkStatus();

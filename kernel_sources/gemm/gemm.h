@@ -17,7 +17,8 @@ class GemmKernel final : public Kernel, public GemmFwdInterface {
   explicit GemmKernel(DType dtype) : dtype_(dtype) {}
 
   std::vector<Program> programs(const DeviceFacts& facts, const Config& config) const override;
-  absl::Status forward(const Stream& stream, const Tensor& a, const Tensor& b, const Tensor& d) const override;
+  absl::Status forward(const Stream& stream, const Tensor& a, const Tensor& b,
+                       const Tensor& d) const override;
 
  private:
   DType dtype_;

@@ -21,9 +21,10 @@ int run_alignment(const ArgSpec& arg, bool rows) {
 
 absl::Status check_layout(const char* name, const ArgSpec& arg) {
   if (has_dense_rows(arg) || has_dense_columns(arg)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrFormat(
-      "GemmFwdOp: %s must be dense along one dimension: got shape %s with strides %s; make it contiguous",
-      name, to_string(arg.spec.shape), to_string(arg.strides)));
+  return absl::InvalidArgumentError(
+      absl::StrFormat("GemmFwdOp: %s must be dense along one dimension: got shape %s with strides "
+                      "%s; make it contiguous",
+                      name, to_string(arg.spec.shape), to_string(arg.strides)));
 }
 
 }  // namespace
@@ -31,7 +32,10 @@ absl::Status check_layout(const char* name, const ArgSpec& arg) {
 Signature GemmFwdOp::signature() {
   Signature s;
   s.op = "GemmFwdOp";
-  s.inputs = {{.name = "a", .dtypes = {DType::float16, DType::bfloat16}, .shape = "M, K", .contiguous = false},
+  s.inputs = {{.name = "a",
+               .dtypes = {DType::float16, DType::bfloat16},
+               .shape = "M, K",
+               .contiguous = false},
               {.name = "b", .dtype_of = "a", .shape = "N, K", .contiguous = false}};
   s.outputs = {{.name = "d", .dtype_of = "a", .shape = "M, N"}};
   return s;
@@ -59,10 +63,12 @@ absl::StatusOr<std::vector<KernelCall>> GemmFwdOp::plan_call(const CallArgs& arg
 }
 
 absl::Status GemmFwdOp::execute(const CallView& call) {
-  return call.kernel<GemmFwdInterface>(0).forward(call.stream(), call.input(0), call.input(1), call.output(0));
+  return call.kernel<GemmFwdInterface>(0).forward(call.stream(), call.input(0), call.input(1),
+                                                  call.output(0));
 }
 
-absl::Status GemmFwdOp::forward(const Stream& stream, const Tensor& a, const Tensor& b, const Tensor& d) {
+absl::Status GemmFwdOp::forward(const Stream& stream, const Tensor& a, const Tensor& b,
+                                const Tensor& d) {
   const Tensor* inputs[] = {&a, &b};
   const Tensor* outputs[] = {&d};
   return call(stream, inputs, outputs);

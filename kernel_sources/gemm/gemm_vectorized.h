@@ -21,7 +21,8 @@ class GemmVectorizedKernel final : public Kernel, public GemmFwdInterface {
   Config default_config(const DeviceFacts& facts) const override;
   std::vector<Config> autotune_configs(const DeviceFacts& facts) const override;
   std::vector<Program> programs(const DeviceFacts& facts, const Config& config) const override;
-  absl::Status forward(const Stream& stream, const Tensor& a, const Tensor& b, const Tensor& d) const override;
+  absl::Status forward(const Stream& stream, const Tensor& a, const Tensor& b,
+                       const Tensor& d) const override;
 
  private:
   DType dtype_;

@@ -4,7 +4,8 @@
 
 namespace kiln {
 
-absl::Status gemm_reference(const ParamValues&, const ParamValues&, std::span<const HostTensor> inputs,
+absl::Status gemm_reference(const ParamValues&, const ParamValues&,
+                            std::span<const HostTensor> inputs,
                             std::span<const HostTensor> outputs) {
   const HostTensor &a = inputs[0], &b = inputs[1];
   const std::int64_t m = a.shape[0], n = b.shape[0], k = a.shape[1];

@@ -19,9 +19,9 @@ std::vector<Program> GlaDecodeKernel::programs(const DeviceFacts&, const Config&
   return {program};
 }
 
-absl::Status GlaDecodeKernel::forward(const Stream& stream, const Tensor& q, const Tensor& k, const Tensor& v,
-                                      const Tensor& g, const Tensor& initial_state, const Tensor& o,
-                                      const Tensor& final_state) const {
+absl::Status GlaDecodeKernel::forward(const Stream& stream, const Tensor& q, const Tensor& k,
+                                      const Tensor& v, const Tensor& g, const Tensor& initial_state,
+                                      const Tensor& o, const Tensor& final_state) const {
   const Loaded& now = loaded(stream);
   LaunchShape shape;
   KILN_ASSIGN_OR_RETURN(shape.grid[0], grid_of(q));

@@ -42,8 +42,8 @@ Program GlaKernel::gla_program(const std::string& name) const {
 absl::StatusOr<std::uint32_t> GlaKernel::grid_of(const Tensor& q) const {
   const std::int64_t blocks = q.shape[0] * q.shape[2] * ((facts_.dim_v + kColumns - 1) / kColumns);
   if (blocks <= INT32_MAX) return static_cast<std::uint32_t>(blocks);
-  return absl::InvalidArgumentError(
-      absl::StrFormat("gla: heads of all sequences must fit a grid of %d blocks: got %d", INT32_MAX, blocks));
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "gla: heads of all sequences must fit a grid of %d blocks: got %d", INT32_MAX, blocks));
 }
 
 }  // namespace kiln

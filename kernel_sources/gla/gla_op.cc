@@ -14,7 +14,10 @@ Signature GlaFwdOp::signature() {
               {.name = "k", .dtype_of = "q", .shape = "B, S, H, DK"},
               {.name = "v", .dtype_of = "q", .shape = "B, S, H, DV"},
               {.name = "g", .dtype_of = "q", .shape = "B, S, H, DK"},
-              {.name = "initial_state", .dtypes = {DType::float32}, .shape = "B, H, DK, DV", .optional = true}};
+              {.name = "initial_state",
+               .dtypes = {DType::float32},
+               .shape = "B, H, DK, DV",
+               .optional = true}};
   s.params = {{"scale", ParamType::number, FieldValue(0.0)}};
   s.outputs = {{.name = "o", .dtype_of = "q", .shape = "B, S, H, DV"},
                {.name = "final_state", .dtypes = {DType::float32}, .shape = "B, H, DK, DV"}};
@@ -23,7 +26,8 @@ Signature GlaFwdOp::signature() {
   return s;
 }
 
-absl::StatusOr<std::unique_ptr<GlaFwdOp>> GlaFwdOp::create(const Params& params, const OpOptions& options) {
+absl::StatusOr<std::unique_ptr<GlaFwdOp>> GlaFwdOp::create(const Params& params,
+                                                           const OpOptions& options) {
   return create_from({{"scale", params.scale}}, options);
 }
 
@@ -33,7 +37,8 @@ GlaFwdOp::GlaFwdOp(OpInit init) : OpOf(std::move(init)) {
 
 absl::StatusOr<std::vector<KernelCall>> GlaFwdOp::plan_call(const CallArgs& args) const {
   if (!std::isfinite(scale_)) {
-    return absl::InvalidArgumentError(absl::StrFormat("GlaFwdOp: scale must be finite: got %g", scale_));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("GlaFwdOp: scale must be finite: got %g", scale_));
   }
   const TensorSpec& q = args.inputs[0]->spec;
   GlaCall call;
@@ -43,7 +48,9 @@ absl::StatusOr<std::vector<KernelCall>> GlaFwdOp::plan_call(const CallArgs& args
   call.dim_k = q.shape[3];
   call.dim_v = args.inputs[2]->spec.shape[3];
   call.dtype = q.dtype;
-  call.scale = scale_ > 0 ? scale_ : 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(call.dim_k, 1)));
+  call.scale = scale_ > 0
+                   ? scale_
+                   : 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(call.dim_k, 1)));
   call.has_initial_state = args.inputs[4].has_value();
   call.where.device = q.device;
   return std::vector<KernelCall>{{"gla_fwd", call}};
@@ -51,9 +58,9 @@ absl::StatusOr<std::vector<KernelCall>> GlaFwdOp::plan_call(const CallArgs& args
 
 absl::Status GlaFwdOp::execute(const CallView& call) {
   const Tensor none{};
-  return call.kernel<GlaFwdInterface>(0).forward(call.stream(), call.input(0), call.input(1), call.input(2),
-                                                 call.input(3), call.has_input(4) ? call.input(4) : none,
-                                                 call.output(0), call.output(1));
+  return call.kernel<GlaFwdInterface>(0).forward(
+      call.stream(), call.input(0), call.input(1), call.input(2), call.input(3),
+      call.has_input(4) ? call.input(4) : none, call.output(0), call.output(1));
 }
 
 absl::Status GlaFwdOp::forward(const Stream& stream, const Inputs& inputs, const Tensor& o,
@@ -65,7 +72,8 @@ absl::Status GlaFwdOp::forward(const Stream& stream, const Inputs& inputs, const
 
 Roofline GlaFwdOp::roofline_of(const CallArgs& args) const {
   Roofline roofline = Op::roofline_of(args);
-  // Decay, product and sum of every element of the state, and its part of q S; an exponential for each row.
+  // Decay, product and sum of every element of the state, and its part of q S; an exponential for
+  // each row.
   const double rows = static_cast<double>(numel(args.inputs[0]->spec.shape));
   roofline.flops = rows * (5 * static_cast<double>(args.inputs[2]->spec.shape[3]) + 1);
   return roofline;

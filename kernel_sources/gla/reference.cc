@@ -27,7 +27,8 @@ void step(const Token& t, double* state, std::int64_t dim_k, std::int64_t dim_v,
 
 }  // namespace
 
-absl::Status gla_reference(const ParamValues& params, const ParamValues&, std::span<const HostTensor> inputs,
+absl::Status gla_reference(const ParamValues& params, const ParamValues&,
+                           std::span<const HostTensor> inputs,
                            std::span<const HostTensor> outputs) {
   const Dims& shape = inputs[0].shape;
   const std::int64_t batch = shape[0], seqlen = shape[1], heads = shape[2], dim_k = shape[3];
@@ -37,12 +38,14 @@ absl::Status gla_reference(const ParamValues& params, const ParamValues&, std::s
   for (std::int64_t head = 0; head < batch * heads; ++head) {
     double* state = outputs[1].data + head * size;
     const double* initial = inputs[4].data;
-    for (std::int64_t i = 0; i < size; ++i) state[i] = initial == nullptr ? 0 : initial[head * size + i];
+    for (std::int64_t i = 0; i < size; ++i)
+      state[i] = initial == nullptr ? 0 : initial[head * size + i];
     for (std::int64_t t = 0; t < seqlen; ++t) {
       const std::int64_t row = (head / heads * seqlen + t) * heads + head % heads;
-      step({inputs[0].data + row * dim_k, inputs[1].data + row * dim_k, inputs[3].data + row * dim_k,
-            inputs[2].data + row * dim_v, outputs[0].data + row * dim_v},
-           state, dim_k, dim_v, scale);
+      step(
+          {inputs[0].data + row * dim_k, inputs[1].data + row * dim_k, inputs[3].data + row * dim_k,
+           inputs[2].data + row * dim_v, outputs[0].data + row * dim_v},
+          state, dim_k, dim_v, scale);
     }
   }
   return absl::OkStatus();

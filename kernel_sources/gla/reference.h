@@ -9,8 +9,7 @@ namespace kiln {
 
 // The ops of this family in double on the host; signatures as kiln::Reference.
 absl::Status gla_reference(const ParamValues& params, const ParamValues& execution_params,
-                           std::span<const HostTensor> inputs,
-                           std::span<const HostTensor> outputs);
+                           std::span<const HostTensor> inputs, std::span<const HostTensor> outputs);
 
 }  // namespace kiln
 

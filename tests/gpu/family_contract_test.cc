@@ -57,7 +57,8 @@ class FamilyContractTest : public ::testing::TestWithParam<Family> {
     support_ = *found;
   }
 
-  // The tensor that `arg` describes, filled with `fill`; its address has just the alignment that `arg` states.
+  // The tensor that `arg` describes, filled with `fill`; its address has just the alignment that
+  // `arg` states.
   template <class F>
   void make(const ArgSpec& arg, TestTensor& t, F fill) {
     const auto size = static_cast<std::size_t>(size_of(arg.spec.dtype));
@@ -72,7 +73,9 @@ class FamilyContractTest : public ::testing::TestWithParam<Family> {
     // What lies between the elements is NaN (all bits set), so that reading it is seen.
     std::vector<char> raw(static_cast<std::size_t>(bytes), static_cast<char>(0xff));
     for (std::size_t i = 0; i < t.values.size(); ++i) {
-      char* const at = raw.data() + static_cast<std::size_t>(offset_of(arg, static_cast<std::int64_t>(i))) * size;
+      char* const at =
+          raw.data() +
+          static_cast<std::size_t>(offset_of(arg, static_cast<std::int64_t>(i))) * size;
       internal::store_element(arg.spec.dtype, at, fill());
       t.values[i] = internal::load_element(arg.spec.dtype, at);
     }
@@ -89,12 +92,14 @@ class FamilyContractTest : public ::testing::TestWithParam<Family> {
     for (std::size_t i = 0; i < out.size(); ++i) {
       out[i] = internal::load_element(
           arg.spec.dtype,
-          raw.data() + static_cast<std::size_t>(offset_of(arg, static_cast<std::int64_t>(i))) * size);
+          raw.data() +
+              static_cast<std::size_t>(offset_of(arg, static_cast<std::int64_t>(i))) * size);
     }
     return out;
   }
 
-  // The tolerance of the signature: steps of the dtype at the value's size, and as many at the tensor's.
+  // The tolerance of the signature: steps of the dtype at the value's size, and as many at the
+  // tensor's.
   static void compare(const std::string& name, DType dtype, const std::vector<double>& got,
                       const std::vector<double>& want, double steps) {
     double size = 0;
@@ -102,14 +107,16 @@ class FamilyContractTest : public ::testing::TestWithParam<Family> {
     for (std::size_t i = 0; i < want.size(); ++i) {
       if (std::isnan(want[i]) && std::isnan(got[i])) continue;
       if (got[i] == want[i]) continue;
-      const double unit = internal::rounding_step(dtype, want[i]) + internal::rounding_step(dtype, size);
+      const double unit =
+          internal::rounding_step(dtype, want[i]) + internal::rounding_step(dtype, size);
       ASSERT_LE(std::fabs(got[i] - want[i]), steps * unit)  // false for NaN
           << name << "[" << i << "]: got " << got[i] << ", want " << want[i];
     }
   }
 
   void run(const internal::ParsedCall& call) {
-    auto made = runtime_.create_op(call.op, call.params, {.runtime = &runtime_, .target = std::string(kBuiltin)});
+    auto made = runtime_.create_op(call.op, call.params,
+                                   {.runtime = &runtime_, .target = std::string(kBuiltin)});
     ASSERT_THAT(made, is_ok());
     Op& op = **made;
     const Signature& s = op.signature();
@@ -120,7 +127,8 @@ class FamilyContractTest : public ::testing::TestWithParam<Family> {
     std::vector<HostTensor> host_inputs(s.inputs.size()), host_outputs;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (!call.args.inputs[i]) continue;
-      ASSERT_NO_FATAL_FAILURE(make(*call.args.inputs[i], inputs[i], [&] { return normal(random); }));
+      ASSERT_NO_FATAL_FAILURE(
+          make(*call.args.inputs[i], inputs[i], [&] { return normal(random); }));
       input_views[i] = &inputs[i].view;
       host_inputs[i] = inputs[i].host();
     }
@@ -131,26 +139,28 @@ class FamilyContractTest : public ::testing::TestWithParam<Family> {
       host_outputs.push_back(outputs[i].host());
     }
     // Twice: the first call builds, the second is a hit. Once where inputs change.
-    const bool writes_inputs =
-        std::any_of(s.inputs.begin(), s.inputs.end(), [](const TensorParam& p) { return p.written; });
+    const bool writes_inputs = std::any_of(s.inputs.begin(), s.inputs.end(),
+                                           [](const TensorParam& p) { return p.written; });
     for (int turn = 0; turn < 2; ++turn) {
       if (turn == 1 && writes_inputs) break;
       ASSERT_THAT(op.call(stream_, input_views, output_views, call.execution_params), is_ok());
     }
     std::vector<std::vector<double>> got;
-    for (std::size_t i = 0; i < outputs.size(); ++i) got.push_back(download(*call.args.outputs[i], outputs[i].view));
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      got.push_back(download(*call.args.outputs[i], outputs[i].view));
     const Reference* reference = runtime_.reference(call.op);
     ASSERT_NE(reference, nullptr);
-    ASSERT_THAT((*reference)(op.params(), call.execution_params, host_inputs, host_outputs), is_ok());
+    ASSERT_THAT((*reference)(op.params(), call.execution_params, host_inputs, host_outputs),
+                is_ok());
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      ASSERT_NO_FATAL_FAILURE(
-          compare(s.outputs[i].name, outputs[i].view.dtype, got[i], outputs[i].values, s.tolerance_steps));
+      ASSERT_NO_FATAL_FAILURE(compare(s.outputs[i].name, outputs[i].view.dtype, got[i],
+                                      outputs[i].values, s.tolerance_steps));
     }
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (!s.inputs[i].written || input_views[i] == nullptr) continue;
       ASSERT_NO_FATAL_FAILURE(compare(s.inputs[i].name, inputs[i].view.dtype,
-                                      download(*call.args.inputs[i], inputs[i].view), inputs[i].values,
-                                      s.tolerance_steps));
+                                      download(*call.args.inputs[i], inputs[i].view),
+                                      inputs[i].values, s.tolerance_steps));
     }
   }
 
@@ -168,7 +178,8 @@ TEST_P(FamilyContractTest, EveryProblemAgreesWithTheReference) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, FamilyContractTest, ::testing::ValuesIn(families_with_problems()),
+INSTANTIATE_TEST_SUITE_P(Families, FamilyContractTest,
+                         ::testing::ValuesIn(families_with_problems()),
                          [](const auto& tested) { return tested.param.name; });
 
 }  // namespace

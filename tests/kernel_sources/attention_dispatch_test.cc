@@ -1,4 +1,5 @@
-// Which decode kernel serves which call: the reference's table of choices, and every range at its borders.
+// Which decode kernel serves which call: the reference's table of choices, and every range at its
+// borders.
 #include <kiln/ops/gqa_decode.h>
 
 #include "tests/support/families.h"
@@ -67,7 +68,8 @@ TEST_F(AttentionDispatchTest, EachFactOfLongContextKeepsOtherCallsOut) {
   EXPECT_EQ(with([](AttentionCall& c) { c.heads = 64; }), "gqa_dense_decode_bs1");
   EXPECT_EQ(with([](AttentionCall& c) { c.heads_kv = 8; }), "gqa_dense_decode_bs1");
   EXPECT_EQ(with([](AttentionCall& c) { c.dim = 64; }), "gqa_dense_decode_bs1");
-  EXPECT_EQ(with([](AttentionCall& c) { c.dtype = c.dtype_q = DType::bfloat16; }), "gqa_dense_decode_bs1");
+  EXPECT_EQ(with([](AttentionCall& c) { c.dtype = c.dtype_q = DType::bfloat16; }),
+            "gqa_dense_decode_bs1");
   EXPECT_EQ(with([](AttentionCall& c) { c.softcap = 50; }), "gqa_dense_decode_bs1");
   EXPECT_EQ(with([](AttentionCall& c) { c.fuse_rope = true; }), "gqa_dense_decode_bs1");
   EXPECT_EQ(with([](AttentionCall& c) { c.align = 8; }), "gqa_dense_decode_bs1");
@@ -79,7 +81,8 @@ TEST_F(AttentionDispatchTest, Fp8DecodeIsPreferredFrom2048KeysOn) {
 }
 
 TEST_F(AttentionDispatchTest, GenericFp8ServesTheRangeOfFp8DecodeToo) {
-  auto only = GqaDecodeFwdOp::create({}, {.runtime = &runtime, .exclude = {"gqa_dense_fp8_decode"}});
+  auto only =
+      GqaDecodeFwdOp::create({}, {.runtime = &runtime, .exclude = {"gqa_dense_fp8_decode"}});
   ASSERT_THAT(only, is_ok());
   EXPECT_EQ(*(*only)->key_for<GqaDecodeFwdInterface>(fp8(4096)), "gqa_dense_fp8");
 }
@@ -104,7 +107,8 @@ TEST_F(AttentionDispatchTest, HeadsBeyond1024ElementsAreRefusedWithTheReason) {
   EXPECT_EQ(key(call), "gqa_dense_decode_bs1");
   call.dim = 1025;
   EXPECT_THAT(op->key_for<GqaDecodeFwdInterface>(call),
-              status_is(absl::StatusCode::kUnimplemented, HasSubstr("heads of 1 to 1024 elements, got 1025")));
+              status_is(absl::StatusCode::kUnimplemented,
+                        HasSubstr("heads of 1 to 1024 elements, got 1025")));
 }
 
 }  // namespace

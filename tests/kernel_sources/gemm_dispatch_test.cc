@@ -28,10 +28,11 @@ class GemmDispatchTest : public ::testing::Test {
 
 TEST_F(GemmDispatchTest, GemmKTooNarrowToVectorizeIsRefusedDuringSelection) {
   for (std::int64_t k : {0, 1, 7}) {
-    EXPECT_THAT(key(nt(k), {.exclude = {"gemm"}}),
-                status_is(absl::StatusCode::kUnimplemented,
-                          HasSubstr("k must span at least one vector of 8 elements of float16, got " +
-                                    std::to_string(k))));
+    EXPECT_THAT(
+        key(nt(k), {.exclude = {"gemm"}}),
+        status_is(absl::StatusCode::kUnimplemented,
+                  HasSubstr("k must span at least one vector of 8 elements of float16, got " +
+                            std::to_string(k))));
   }
 }
 

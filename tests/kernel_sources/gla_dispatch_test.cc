@@ -36,8 +36,8 @@ TEST_F(GlaDispatchTest, PrefillServesOneTokenWhereDecodeIsLeftOut) {
 
 TEST_F(GlaDispatchTest, KeysBeyond256ElementsAreRefusedWithTheReason) {
   EXPECT_EQ(*key({.dim_k = 256}), "gla_decode");
-  EXPECT_THAT(key({.dim_k = 257}),
-              status_is(absl::StatusCode::kUnimplemented, HasSubstr("keys of 1 to 256 elements, got 257")));
+  EXPECT_THAT(key({.dim_k = 257}), status_is(absl::StatusCode::kUnimplemented,
+                                             HasSubstr("keys of 1 to 256 elements, got 257")));
 }
 
 }  // namespace

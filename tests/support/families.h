@@ -44,14 +44,14 @@ inline RuntimeOptions in_tree_options(std::string cache_dir = "") {
   return options;
 }
 
-inline absl::StatusOr<std::vector<internal::CallLine>> problems_of(Runtime& runtime, const Family& family) {
-  return internal::parse_calls(
-      family.problems, family.name + "/problems.jsonl",
-      [&](std::string_view op) -> absl::StatusOr<const Signature*> {
-        absl::StatusOr<const OpType*> type = runtime.op_type(op);
-        if (!type.ok()) return type.status();
-        return &(*type)->signature;
-      });
+inline absl::StatusOr<std::vector<internal::CallLine>> problems_of(Runtime& runtime,
+                                                                   const Family& family) {
+  return internal::parse_calls(family.problems, family.name + "/problems.jsonl",
+                               [&](std::string_view op) -> absl::StatusOr<const Signature*> {
+                                 absl::StatusOr<const OpType*> type = runtime.op_type(op);
+                                 if (!type.ok()) return type.status();
+                                 return &(*type)->signature;
+                               });
 }
 
 }  // namespace kiln::testing

@@ -18,7 +18,7 @@ struct GemmCall {
   DType dtype = DType::float16;  // of all three
   bool trans_a = false;          // a lies in memory as [k, m]
   bool trans_b = true;           // b lies in memory as [n, k]; false: as [k, n]
-  int align = 16;                // bytes, at most 16: divides the addresses of all rows of a and b as they lie
+  int align = 16;  // bytes, at most 16: divides the addresses of all rows of a and b as they lie
   KILN_CALL_SPEC(GemmCall, m, n, k, dtype, trans_a, trans_b, align)
 };
 
@@ -30,13 +30,14 @@ struct GemmFwdInterface : KernelInterface<GemmCall> {
   //   a: [m, k], b: [n, k], each dense along one of its dimensions, which trans_a and trans_b tell
   //   d: [m, n] contiguous; overlaps nothing else
   // Without k, d is 0. A NaN or infinity reaches only its row and column.
-  virtual absl::Status forward(const Stream& stream, const Tensor& a, const Tensor& b, const Tensor& d) const = 0;
+  virtual absl::Status forward(const Stream& stream, const Tensor& a, const Tensor& b,
+                               const Tensor& d) const = 0;
 };
 
 // Matrix product with a transposed second factor, d = a . b^T.
 //   a: [M, K], float16 or bfloat16; rows or columns dense, any distance between them
-//   b: [N, K], a's dtype, likewise; a matrix that lies as [K, N] is passed as its transposed view (strides [1, N])
-//   d: [M, N], a's dtype, contiguous
+//   b: [N, K], a's dtype, likewise; a matrix that lies as [K, N] is passed as its transposed view
+//   (strides [1, N]) d: [M, N], a's dtype, contiguous
 class KILN_EXPORT GemmFwdOp final : public OpOf<GemmFwdOp> {
  public:
   using Interfaces = kiln::Interfaces<Named<"gemm", GemmFwdInterface>>;
