@@ -1,6 +1,5 @@
 #include "runtime/tools.h"
 
-#include "runtime/families.h"
 #include "runtime/guarded.h"
 #include "runtime/runtime_impl.h"
 
@@ -129,16 +128,6 @@ absl::StatusOr<std::vector<WarmedKernel>> warm_call(Op& op, const CallArgs& args
     out.push_back(std::move(warmed));
   }
   return out;
-}
-
-std::map<std::string, std::string> family_problems() {
-  SourceTable sources;
-  internal::add_family_sources(sources);
-  std::map<std::string, std::string> problems;
-  for (const auto& [name, text] : sources) {
-    if (name.ends_with("/problems.jsonl")) problems.emplace(name, text);
-  }
-  return problems;
 }
 
 cache::Store& store(Runtime& runtime) { return *runtime.impl().store; }

@@ -10,7 +10,6 @@
 #include <absl/status/statusor.h>
 #include <absl/time/time.h>
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,10 +67,6 @@ struct WarmedKernel {
 KILN_EXPORT absl::StatusOr<std::vector<WarmedKernel>> warm_call(Op& op, const CallArgs& args,
                                                                 DeviceType type,
                                                                 const DeviceFacts& facts);
-
-// The calls that each family states for tests, warming and benchmarks: the text of kernel_sources/FAMILY/problems.jsonl
-// by that name, a calls file each.
-KILN_EXPORT std::map<std::string, std::string> family_problems();
 
 // The process's cache and its counters, for `kiln cache` and `kiln doctor`.
 KILN_EXPORT cache::Store& store(Runtime& runtime);

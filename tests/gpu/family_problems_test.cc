@@ -2,8 +2,7 @@
 #include <kiln/kiln.h>
 
 #include "cli/run_call.h"
-#include "runtime/call_json.h"
-#include "runtime/tools.h"
+#include "tests/support/families.h"
 #include "tests/support/gpu.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/temp_dir.h"
@@ -29,17 +28,11 @@ struct OpResult {
 TEST(FamilyProblemsTest, EveryProblemIsRightOnTheDevice) {
   KILN_NEEDS_GPU();
   TempDir folder;
-  RuntimeOptions options;
-  options.cache_dir = folder.path() + "/cache";
-  Runtime runtime(options);
-  const auto find = [&](std::string_view op) -> absl::StatusOr<const Signature*> {
-    const absl::StatusOr<const OpType*> type = runtime.op_type(op);
-    if (!type.ok()) return type.status();
-    return &(*type)->signature;
-  };
+  Runtime runtime(in_tree_options(folder.path() + "/cache"));
   std::map<std::string, OpResult> results;
-  for (const auto& [name, text] : tools::family_problems()) {
-    const auto lines = internal::parse_calls(text, name, find);
+  for (const Family& family : families_with_problems()) {
+    const std::string& name = family.name;
+    const auto lines = problems_of(runtime, family);
     ASSERT_THAT(lines, is_ok());
     for (const internal::CallLine& line : *lines) {
       const auto report =
