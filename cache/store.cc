@@ -11,8 +11,15 @@
 #include "cache/tier.h"
 #include "cache/write_behind.h"
 
+#include <absl/strings/numbers.h>
+#include <absl/strings/str_format.h>
+
+#include <algorithm>
 #include <atomic>
+#include <cctype>
+#include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -172,6 +179,23 @@ std::string default_cache_dir() {
     return *base + "/kiln";
   if (auto home = from_environment("HOME")) return *home + "/.cache/kiln";
   return "";
+}
+
+absl::StatusOr<std::int64_t> parse_bytes(std::string_view text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  std::string unit(text.substr(digits));
+  for (char& c : unit) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (unit.size() == 3 && unit.substr(1) == "ib") unit.resize(1);
+  const std::size_t power = std::string_view("kmgt").find(unit.empty() ? '?' : unit[0]);
+  std::int64_t value = 0;
+  const bool known = unit.empty() || (unit.size() == 1 && power != std::string_view::npos);
+  const int shift = unit.empty() ? 0 : static_cast<int>(10 * (power + 1));
+  if (digits == 0 || !known || !absl::SimpleAtoi(std::string(text.substr(0, digits)), &value) ||
+      value > std::numeric_limits<std::int64_t>::max() >> shift) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "a size must be a number of bytes, also with K, M, G or T behind it, got '%s'", text));
+  }
+  return value << shift;
 }
 
 std::unique_ptr<Store> make_store(const StoreOptions& options) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <absl/status/statusor.h>
@@ -40,6 +41,9 @@ struct StoreOptions {
 
 // $KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln; empty when there is none of them.
 KILN_EXPORT std::string default_cache_dir();
+
+// "4294967296", "512M", "4G", "1GiB": at least 0. InvalidArgument names what was received.
+KILN_EXPORT absl::StatusOr<std::int64_t> parse_bytes(std::string_view text);
 
 struct Found {
   std::shared_ptr<const Artifact> artifact;
