@@ -9,8 +9,9 @@
 
 namespace kiln {
 
-// Owns a read-only view of a file's bytes; empty means none. Move-only; reading is thread-safe. The bytes are the
-// file's own: who truncates it kills the reader, so only files that no other user can write are mapped.
+// Owns a read-only view of a file's bytes; empty means none. Move-only; reading is thread-safe. The
+// bytes are the file's own: who truncates it kills the reader, so only files that no other user can
+// write are mapped.
 class KILN_EXPORT Mapping {
  public:
   Mapping() = default;

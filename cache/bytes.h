@@ -8,7 +8,8 @@
 #include <string>
 #include <string_view>
 
-// What the file formats of this folder are made of: unsigned little-endian numbers, hashes, and texts with their length.
+// What the file formats of this folder are made of: unsigned little-endian numbers, hashes, and
+// texts with their length.
 namespace kiln::cache {
 
 inline void append_number(std::string& out, std::uint64_t value, int width) {
@@ -21,8 +22,8 @@ inline void append_hash(std::string& out, const Hash128& hash) {
   append_u64(out, hash.low);
 }
 
-// Takes values off the front of a buffer that it borrows; after the first that is not there all of them are empty and
-// ok() is false.
+// Takes values off the front of a buffer that it borrows; after the first that is not there all of
+// them are empty and ok() is false.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}

@@ -78,9 +78,10 @@ absl::Status CacheDir::prepare() {
     if (rules_.create) KILN_RETURN_IF_ERROR(make_dirs(fs_, path_));
     KILN_ASSIGN_OR_RETURN(const FileInfo root, fs_.stat(path_));
     if (!in_group(root.group)) {
-      return absl::PermissionDeniedError(absl::StrFormat(
-          "cache: %s is shared by its group %d, which must be one of this process's, got none; it is not used",
-          path_, root.group));
+      return absl::PermissionDeniedError(
+          absl::StrFormat("cache: %s is shared by its group %d, which must be one of this "
+                          "process's, got none; it is not used",
+                          path_, root.group));
     }
     group_ = root.group;
   }

@@ -18,13 +18,13 @@ namespace kiln::cache {
 struct FolderRules {
   bool strict = false;
   bool create = true;  // false: a read-only layer; nothing below it is made or changed
-  // Members of the folder's group, one of this process's own, are trusted like this user: files may be theirs, and
-  // what is made is writable by the group. Never on by itself.
+  // Members of the folder's group, one of this process's own, are trusted like this user: files may
+  // be theirs, and what is made is writable by the group. Never on by itself.
   bool group_shared = false;
 };
 
-// Ok when `path` is a `want` that nobody but this user and root could have written, or members of `group` where one is
-// given. PermissionDenied names what must hold.
+// Ok when `path` is a `want` that nobody but this user and root could have written, or members of
+// `group` where one is given. PermissionDenied names what must hold.
 absl::Status check_trusted(const FileInfo& info, FileType want, const std::string& path,
                            std::optional<std::uint32_t> group = std::nullopt);
 

@@ -41,7 +41,8 @@ absl::StatusOr<std::string> read_file(const CacheDir& dir, const CompileKey& key
   KILN_RETURN_IF_ERROR(dir.check_file(info, path));
   KILN_ASSIGN_OR_RETURN(std::string bytes, read_all(dir.fs(), fd, kMaxFileBytes));
   // A stamp that cannot be set, on a read-only folder, costs nothing but its place in the order.
-  if (dir.is_writable() && absl::Now() - info.modified > kStampEvery) dir.fs().touch(fd).IgnoreError();
+  if (dir.is_writable() && absl::Now() - info.modified > kStampEvery)
+    dir.fs().touch(fd).IgnoreError();
   return bytes;
 }
 
@@ -144,7 +145,8 @@ class DiskTier final : public Tier {
 
 }  // namespace
 
-absl::StatusOr<LoadedFile> load_artifact(const CacheDir& dir, const CompileKey& key, FileInfo* info) {
+absl::StatusOr<LoadedFile> load_artifact(const CacheDir& dir, const CompileKey& key,
+                                         FileInfo* info) {
   LoadedFile out;
   absl::StatusOr<std::string> bytes = read_file(dir, key, out.info);
   for (int i = 1; i < kStaleRetries && errno_of(bytes.status()) == ESTALE; ++i)
@@ -177,7 +179,8 @@ absl::StatusOr<Shared> find_newest(const CacheDir& dir, const Artifact& wanted,
     absl::Time modified;
     CompileKey key;
   };
-  const absl::StatusOr<std::vector<std::string>> names = dir.fs().list_dir(dir.artifact_folder(wanted.key));
+  const absl::StatusOr<std::vector<std::string>> names =
+      dir.fs().list_dir(dir.artifact_folder(wanted.key));
   if (absl::IsNotFound(names.status())) return Shared();
   KILN_RETURN_IF_ERROR(names.status());
   std::vector<Candidate> candidates;

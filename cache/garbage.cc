@@ -58,7 +58,8 @@ std::int64_t sweep(const CacheDir& dir, const std::string& folder, absl::Duratio
     if (!pick(name)) continue;
     const std::string path = folder + "/" + name;
     const absl::StatusOr<FileInfo> info = dir.fs().stat(path);
-    if (!info.ok() || info->type != FileType::regular || absl::Now() - info->modified < age) continue;
+    if (!info.ok() || info->type != FileType::regular || absl::Now() - info->modified < age)
+      continue;
     if (dir.fs().unlink(path).ok()) ++removed;
   }
   return removed;
@@ -68,7 +69,8 @@ std::int64_t sweep(const CacheDir& dir, const std::string& folder, absl::Duratio
 bool evict(const CacheDir& dir, const ArtifactFile& file, bool& by_us) {
   const absl::StatusOr<FileInfo> now = dir.fs().stat(file.path);
   if (absl::IsNotFound(now.status())) return true;
-  if (!now.ok() || now->inode != file.info.inode || now->modified != file.info.modified) return false;
+  if (!now.ok() || now->inode != file.info.inode || now->modified != file.info.modified)
+    return false;
   const absl::Status removed = dir.fs().unlink(file.path);
   by_us = removed.ok();
   return removed.ok() || absl::IsNotFound(removed);
@@ -76,7 +78,8 @@ bool evict(const CacheDir& dir, const ArtifactFile& file, bool& by_us) {
 
 void evict_to_limit(const CacheDir& dir, const GarbageRules& rules, std::vector<ArtifactFile> files,
                     GarbageReport& report) {
-  // Every process that collects goes through them in one order, so two of them remove the same ones.
+  // Every process that collects goes through them in one order, so two of them remove the same
+  // ones.
   std::sort(files.begin(), files.end(), [](const ArtifactFile& a, const ArtifactFile& b) {
     return std::pair(a.info.modified, a.path) < std::pair(b.info.modified, b.path);
   });
@@ -145,7 +148,8 @@ absl::StatusOr<std::int64_t> clear_artifacts(const CacheDir& dir) {
     if (!gone.ok() && !absl::IsNotFound(gone)) return gone;
     removed += gone.ok();
   }
-  sweep(dir, dir.quarantine_folder(), absl::ZeroDuration(), [](const std::string&) { return true; });
+  sweep(dir, dir.quarantine_folder(), absl::ZeroDuration(),
+        [](const std::string&) { return true; });
   return removed;
 }
 

@@ -68,8 +68,9 @@ class RealLayerTier final : public LayerTier {
       layer.state = open_layer(fs, trusted, layer);
       if (!layer.state.ok()) {
         ++counters_.errors;
-        log_once(LogLevel::warning, "cache/layer/" + layer.path,
-                 absl::StrFormat("cache layer %s is skipped: %s", layer.path, message_of(layer.state)));
+        log_once(
+            LogLevel::warning, "cache/layer/" + layer.path,
+            absl::StrFormat("cache layer %s is skipped: %s", layer.path, message_of(layer.state)));
       }
       layers_.push_back(std::move(layer));
     }
@@ -81,7 +82,8 @@ class RealLayerTier final : public LayerTier {
   std::vector<LayerInfo> layers() const override {
     std::vector<LayerInfo> out;
     for (const Layer& layer : layers_) {
-      LayerInfo info{.path = layer.path, .is_pack = layer.pack != nullptr, .reason = message_of(layer.state)};
+      LayerInfo info{
+          .path = layer.path, .is_pack = layer.pack != nullptr, .reason = message_of(layer.state)};
       if (layer.pack != nullptr) {
         info.artifacts = static_cast<std::int64_t>(layer.pack->size());
         info.is_signed = layer.pack->is_signed();
@@ -99,7 +101,8 @@ class RealLayerTier final : public LayerTier {
     return first([&](const Layer& layer) -> absl::StatusOr<Shared> {
       if (layer.pack != nullptr) return layer.pack->find_by_source(wanted);
       if (layer.named.empty() && named_only) return Shared();
-      return find_newest(*layer.folder, wanted, named_only ? layer.named : std::vector<CompileKey>());
+      return find_newest(*layer.folder, wanted,
+                         named_only ? layer.named : std::vector<CompileKey>());
     });
   }
 
@@ -115,7 +118,8 @@ class RealLayerTier final : public LayerTier {
     return std::make_shared<const Artifact>(std::move(loaded->artifact));
   }
 
-  // The first answer of a layer, in their order. One that is damaged or refused is passed over, and said so once.
+  // The first answer of a layer, in their order. One that is damaged or refused is passed over, and
+  // said so once.
   template <typename Ask>
   absl::StatusOr<Shared> first(Ask ask) {
     for (const Layer& layer : layers_) {
@@ -136,9 +140,11 @@ class RealLayerTier final : public LayerTier {
 
   // A host object is code of this very process.
   static bool may_run(const Layer& layer, const Artifact& artifact) {
-    if (artifact.kind != "host_object" || layer.pack == nullptr || layer.pack->is_signed()) return true;
+    if (artifact.kind != "host_object" || layer.pack == nullptr || layer.pack->is_signed())
+      return true;
     log_once(LogLevel::warning, "cache/layer/host/" + layer.path,
-             absl::StrFormat("cache layer %s: its host objects are not used: the pack must be signed by a trusted key",
+             absl::StrFormat("cache layer %s: its host objects are not used: the pack must be "
+                             "signed by a trusted key",
                              layer.path));
     return false;
   }
@@ -153,7 +159,8 @@ absl::StatusOr<std::unique_ptr<Pack>> open_pack_file(FileSystem& fs, const std::
                                                      const TrustedKeys& trusted) {
   KILN_ASSIGN_OR_RETURN(const std::string full, absolute_path(path));
   KILN_ASSIGN_OR_RETURN(const Fd fd, fs.open_read(full));
-  // Of the open file, so that the folder does not matter: what it holds only this user or root can have written.
+  // Of the open file, so that the folder does not matter: what it holds only this user or root can
+  // have written.
   KILN_ASSIGN_OR_RETURN(const FileInfo info, fs.stat(fd));
   KILN_RETURN_IF_ERROR(check_trusted(info, FileType::regular, full));
   KILN_ASSIGN_OR_RETURN(Mapping mapping, fs.map(fd, static_cast<std::size_t>(info.size)));

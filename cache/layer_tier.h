@@ -12,14 +12,17 @@
 
 namespace kiln::cache {
 
-// A pack file, opened after the checks that hold for every cached file: it belongs to this user or root, nobody else
-// can write it, it is no link. Errors: those of Pack::open, PermissionDenied, NotFound.
-KILN_EXPORT absl::StatusOr<std::unique_ptr<Pack>> open_pack_file(FileSystem& fs, const std::string& path,
+// A pack file, opened after the checks that hold for every cached file: it belongs to this user or
+// root, nobody else can write it, it is no link. Errors: those of Pack::open, PermissionDenied,
+// NotFound.
+KILN_EXPORT absl::StatusOr<std::unique_ptr<Pack>> open_pack_file(FileSystem& fs,
+                                                                 const std::string& path,
                                                                  const TrustedKeys& trusted);
 
-// Folders and packs that are only read, in the order given. One that cannot be used is skipped, with one warning. A
-// folder may name the artifacts that serve whatever the compiler: a file DIR/manifest, one key of 64 hex digits a line.
-// Host shared objects are taken from folders and from signed packs, never from others.
+// Folders and packs that are only read, in the order given. One that cannot be used is skipped,
+// with one warning. A folder may name the artifacts that serve whatever the compiler: a file
+// DIR/manifest, one key of 64 hex digits a line. Host shared objects are taken from folders and
+// from signed packs, never from others.
 class LayerTier : public Tier {
  public:
   virtual std::vector<LayerInfo> layers() const = 0;

@@ -74,7 +74,8 @@ class HeldLease {
 
 class Lease::Impl {
  public:
-  Impl(std::shared_ptr<const HeldLease> held, const CompileKey& key) : held_(std::move(held)), key_(key) {}
+  Impl(std::shared_ptr<const HeldLease> held, const CompileKey& key)
+      : held_(std::move(held)), key_(key) {}
   ~Impl() {
     if (held_->files().keeper()) held_->files().keeper()(key_, held_);
   }

@@ -63,7 +63,8 @@ class LeaseFiles : public std::enable_shared_from_this<LeaseFiles> {
   LeaseFiles(std::shared_ptr<const CacheDir> dir, absl::Duration lease_wait,
              absl::Duration heartbeat);
 
-  // Called with the key and the file of a lease that its owner lets go of: whoever keeps the pointer keeps the lease.
+  // Called with the key and the file of a lease that its owner lets go of: whoever keeps the
+  // pointer keeps the lease.
   using Keeper = std::function<void(const CompileKey& key, std::shared_ptr<const void> held)>;
   // Before the first lease is taken.
   void set_keeper(Keeper keeper) { keeper_ = std::move(keeper); }

@@ -29,8 +29,9 @@ std::int64_t bytes_of(const Artifact& artifact) {
          bytes_of(artifact.source_fields) + bytes_of(artifact.compiler_fields);
 }
 
-// Hits take the lock of one shard, for a look-up and a copied pointer, and write nothing that other shards read. The
-// order of use is kept in ticks that only a put advances: hits between two puts are of one age.
+// Hits take the lock of one shard, for a look-up and a copied pointer, and write nothing that other
+// shards read. The order of use is kept in ticks that only a put advances: hits between two puts
+// are of one age.
 class MemoryTier final : public Tier {
  public:
   explicit MemoryTier(std::int64_t max_bytes) : max_bytes_(max_bytes) {}
@@ -59,7 +60,8 @@ class MemoryTier final : public Tier {
     for (Shard& shard : shards_) {
       MutexLock lock(shard.mutex);
       for (const auto& [key, row] : shard.rows) {
-        if (key.source == wanted.key.source && same_source(*row.artifact, wanted)) return row.artifact;
+        if (key.source == wanted.key.source && same_source(*row.artifact, wanted))
+          return row.artifact;
       }
     }
     return Shared();
@@ -99,7 +101,8 @@ class MemoryTier final : public Tier {
 
   Shard& shard_of(const CompileKey& key) { return shards_[key.source.high % kShards]; }
 
-  // Drops the row that was not used for longest, but never that of `kept`. False: there is no other.
+  // Drops the row that was not used for longest, but never that of `kept`. False: there is no
+  // other.
   bool drop_oldest(const CompileKey& kept, std::vector<Shared>& dropped)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(put_mutex_) {
     std::int64_t oldest = 0;

@@ -35,7 +35,8 @@ CompileKey key_at(std::string_view artifacts, std::size_t index) {
 
 struct Pack::Row {
   CompileKey key;
-  std::uint32_t flags = 0, kind = 0, metadata = 0, source_fields = 0, compiler_fields = 0, image = 0;
+  std::uint32_t flags = 0, kind = 0, metadata = 0, source_fields = 0, compiler_fields = 0,
+                image = 0;
 };
 
 absl::StatusOr<std::unique_ptr<Pack>> Pack::open(Mapping mapping, const TrustedKeys& trusted) {
@@ -46,7 +47,8 @@ absl::StatusOr<std::unique_ptr<Pack>> Pack::open(Mapping mapping, const TrustedK
   return pack;
 }
 
-absl::StatusOr<std::unique_ptr<Pack>> Pack::open(std::string_view bytes, const TrustedKeys& trusted) {
+absl::StatusOr<std::unique_ptr<Pack>> Pack::open(std::string_view bytes,
+                                                 const TrustedKeys& trusted) {
   std::unique_ptr<Pack> pack(new Pack);
   pack->bytes_ = bytes;
   KILN_RETURN_IF_ERROR(pack->read_head(trusted));
@@ -81,7 +83,8 @@ absl::Status Pack::read_head(const TrustedKeys& trusted) {
   data_ = reader.bytes(data_size);
   const std::string_view trailer = reader.bytes((flags & kSigned) != 0 ? kTrailerBytes : 0);
   if (!reader.at_end())
-    return damaged(absl::StrFormat("its parts must fill the file exactly, got %d bytes", bytes_.size()));
+    return damaged(
+        absl::StrFormat("its parts must fill the file exactly, got %d bytes", bytes_.size()));
   const std::size_t tables = artifacts_.size() + blobs_.size() + tuning_.size();
   if (tables_check != hash128(bytes_.substr(kHeadBytes, tables)))
     return damaged("the tables' checksum must be right, got another");
@@ -101,11 +104,11 @@ absl::Status Pack::check_signature(const TrustedKeys& trusted, std::string_view 
     return absl::PermissionDeniedError(absl::StrFormat(
         "pack: must be signed by a trusted key, got one by %s; it is not used", to_hex(who)));
   }
-  const std::size_t covered =
-      kHeadBytes + artifacts_.size() + blobs_.size() + tuning_.size() + 16;
-  if (!is_signed_by(who, signed_message(bytes_.substr(0, covered)), trailer.substr(who.bytes.size()))) {
-    return absl::PermissionDeniedError(
-        absl::StrFormat("pack: the signature by %s must be right, got a wrong one; it is not used", to_hex(who)));
+  const std::size_t covered = kHeadBytes + artifacts_.size() + blobs_.size() + tuning_.size() + 16;
+  if (!is_signed_by(who, signed_message(bytes_.substr(0, covered)),
+                    trailer.substr(who.bytes.size()))) {
+    return absl::PermissionDeniedError(absl::StrFormat(
+        "pack: the signature by %s must be right, got a wrong one; it is not used", to_hex(who)));
   }
   signed_ = true;
   return absl::OkStatus();
@@ -118,18 +121,22 @@ absl::Status Pack::check_tables() const {
     const std::uint64_t offset = reader.u64();
     const std::uint64_t size = reader.u64();
     if (offset > data_.size() || size > data_.size() - offset)
-      return damaged(absl::StrFormat("value %d must lie in the data, got bytes %d + %d", i, offset, size));
+      return damaged(
+          absl::StrFormat("value %d must lie in the data, got bytes %d + %d", i, offset, size));
   }
   for (std::size_t i = 0; i < artifact_count_; ++i) {
     const Row r = row(i);
-    for (const std::uint32_t id : {r.kind, r.metadata, r.source_fields, r.compiler_fields, r.image}) {
-      if (id >= blob_count_) return damaged(absl::StrFormat("artifact %d must name a value, got %d", i, id));
+    for (const std::uint32_t id :
+         {r.kind, r.metadata, r.source_fields, r.compiler_fields, r.image}) {
+      if (id >= blob_count_)
+        return damaged(absl::StrFormat("artifact %d must name a value, got %d", i, id));
     }
     if (i > 0 && !(key(i - 1) < r.key)) return damaged("keys must be in order, got others");
   }
   Reader reader(tuning_);
   for (std::size_t i = 0; i < 2 * tuning_count_; ++i) {
-    if (reader.u32() >= blob_count_) return damaged("a tuning record must name a value, got another");
+    if (reader.u32() >= blob_count_)
+      return damaged("a tuning record must name a value, got another");
   }
   return absl::OkStatus();
 }
@@ -212,7 +219,8 @@ std::size_t Pack::lower_bound(const CompileKey& key) const {
   return first;
 }
 
-absl::StatusOr<Shared> Pack::load(const Row& row, const Artifact& wanted, bool same_compiler) const {
+absl::StatusOr<Shared> Pack::load(const Row& row, const Artifact& wanted,
+                                  bool same_compiler) const {
   auto out = std::make_shared<Artifact>();
   out->key = row.key;
   out->source_fields = wanted.source_fields;
@@ -245,7 +253,8 @@ absl::StatusOr<Shared> Pack::find_by_source(const Artifact& wanted) const {
   for (std::size_t i = lower_bound({wanted.key.source, {}}); i < artifact_count_; ++i) {
     const Row found = row(i);
     if (found.key.source != wanted.key.source) break;
-    if ((found.flags & kPreferred) == 0 || !same_fields(found.source_fields, wanted.source_fields)) continue;
+    if ((found.flags & kPreferred) == 0 || !same_fields(found.source_fields, wanted.source_fields))
+      continue;
     return load(found, wanted, false);
   }
   return Shared();
@@ -257,7 +266,8 @@ absl::StatusOr<Artifact> Pack::artifact(std::size_t index) const {
   out.key = found.key;
   KILN_ASSIGN_OR_RETURN(out.source_fields, fields(found.source_fields));
   KILN_ASSIGN_OR_RETURN(out.compiler_fields, fields(found.compiler_fields));
-  if (hash_fields(out.source_fields) != out.key.source || hash_fields(out.compiler_fields) != out.key.compiler)
+  if (hash_fields(out.source_fields) != out.key.source ||
+      hash_fields(out.compiler_fields) != out.key.compiler)
     return damaged(absl::StrFormat("the fields must make key %s, got others", to_hex(out.key)));
   KILN_ASSIGN_OR_RETURN(const std::string_view kind, blob(found.kind));
   KILN_ASSIGN_OR_RETURN(const std::string_view metadata, blob(found.metadata));

@@ -30,21 +30,24 @@ struct PackContents {
   std::vector<std::pair<std::string, std::string>> tuning;  // name and JSON of each tuning record
 };
 
-// The bytes of a pack (docs/cache_format.md). The same contents give the same bytes on every machine: sorted, no time,
-// no path, images as they are (a container layer or a transfer compresses them better than one by one). Of artifacts
-// with one source key and several compilers the one whose compiler is last in order is the preferred one.
-// InvalidArgument: two different artifacts of one key, or more than a pack can hold.
-KILN_EXPORT absl::StatusOr<std::string> make_pack(PackContents contents, const SigningKey* key = nullptr);
+// The bytes of a pack (docs/cache_format.md). The same contents give the same bytes on every
+// machine: sorted, no time, no path, images as they are (a container layer or a transfer compresses
+// them better than one by one). Of artifacts with one source key and several compilers the one
+// whose compiler is last in order is the preferred one. InvalidArgument: two different artifacts of
+// one key, or more than a pack can hold.
+KILN_EXPORT absl::StatusOr<std::string> make_pack(PackContents contents,
+                                                  const SigningKey* key = nullptr);
 
-// One file holding many artifacts. Opening reads and checks the tables alone; an artifact is checked when it is read.
-// Immutable; thread-safe.
+// One file holding many artifacts. Opening reads and checks the tables alone; an artifact is
+// checked when it is read. Immutable; thread-safe.
 class KILN_EXPORT Pack {
  public:
-  // Errors: DataLoss (torn, damaged, foreign), FailedPrecondition (another version), PermissionDenied (`trusted`
-  // requires a signature and there is none of its keys).
+  // Errors: DataLoss (torn, damaged, foreign), FailedPrecondition (another version),
+  // PermissionDenied (`trusted` requires a signature and there is none of its keys).
   static absl::StatusOr<std::unique_ptr<Pack>> open(Mapping mapping, const TrustedKeys& trusted);
   // The same on bytes that outlive the pack.
-  static absl::StatusOr<std::unique_ptr<Pack>> open(std::string_view bytes, const TrustedKeys& trusted);
+  static absl::StatusOr<std::unique_ptr<Pack>> open(std::string_view bytes,
+                                                    const TrustedKeys& trusted);
 
   std::size_t size() const { return artifact_count_; }
   CompileKey key(std::size_t index) const;
@@ -74,7 +77,8 @@ class KILN_EXPORT Pack {
   absl::StatusOr<std::string_view> blob(std::uint32_t id) const;
   absl::StatusOr<std::vector<KeyField>> fields(std::uint32_t id) const;
   bool same_fields(std::uint32_t id, const std::vector<KeyField>& fields) const;
-  absl::StatusOr<std::shared_ptr<const Artifact>> load(const Row& row, const Artifact& wanted, bool same_compiler) const;
+  absl::StatusOr<std::shared_ptr<const Artifact>> load(const Row& row, const Artifact& wanted,
+                                                       bool same_compiler) const;
   std::size_t lower_bound(const CompileKey& key) const;
 
   Mapping mapping_;

@@ -67,16 +67,17 @@ absl::Status sort_and_check(std::vector<Shared>& artifacts) {
             [](const Shared& a, const Shared& b) { return a->key < b->key; });
   for (std::size_t i = 1; i < artifacts.size(); ++i) {
     if (artifacts[i]->key == artifacts[i - 1]->key && !same(*artifacts[i], *artifacts[i - 1])) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "pack: one key must name one artifact, got two that differ under %s", to_hex(artifacts[i]->key)));
+      return absl::InvalidArgumentError(
+          absl::StrFormat("pack: one key must name one artifact, got two that differ under %s",
+                          to_hex(artifacts[i]->key)));
     }
   }
   artifacts.erase(std::unique(artifacts.begin(), artifacts.end(),
                               [](const Shared& a, const Shared& b) { return a->key == b->key; }),
                   artifacts.end());
   if (artifacts.size() > kMaxArtifacts) {
-    return absl::InvalidArgumentError(absl::StrFormat("pack: must hold at most %d artifacts, got %d",
-                                                      kMaxArtifacts, artifacts.size()));
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "pack: must hold at most %d artifacts, got %d", kMaxArtifacts, artifacts.size()));
   }
   return absl::OkStatus();
 }
@@ -88,7 +89,8 @@ std::string artifact_table(const std::vector<Shared>& artifacts, Blobs& blobs) {
     bool preferred = true;
     for (std::size_t j = i; j-- > 0 && artifacts[j]->key.source == artifact.key.source;)
       preferred &= !compiler_less(artifact, *artifacts[j]);
-    for (std::size_t j = i + 1; j < artifacts.size() && artifacts[j]->key.source == artifact.key.source; ++j)
+    for (std::size_t j = i + 1;
+         j < artifacts.size() && artifacts[j]->key.source == artifact.key.source; ++j)
       preferred &= compiler_less(*artifacts[j], artifact);
     append_hash(table, artifact.key.source);
     append_hash(table, artifact.key.compiler);
@@ -107,7 +109,8 @@ std::string artifact_table(const std::vector<Shared>& artifacts, Blobs& blobs) {
 absl::StatusOr<std::string> make_pack(PackContents contents, const SigningKey* key) {
   if (absl::Status sorted = sort_and_check(contents.artifacts); !sorted.ok()) return sorted;
   std::sort(contents.tuning.begin(), contents.tuning.end());
-  contents.tuning.erase(std::unique(contents.tuning.begin(), contents.tuning.end()), contents.tuning.end());
+  contents.tuning.erase(std::unique(contents.tuning.begin(), contents.tuning.end()),
+                        contents.tuning.end());
   Blobs blobs;
   std::string tables = artifact_table(contents.artifacts, blobs);
   std::string tuning;

@@ -107,8 +107,8 @@ PublicKey public_key(const SigningKey& key) {
 std::string digest_of(std::string_view bytes) {
   library_ready();  // picks the fast code for this processor
   std::string out(kDigestBytes, '\0');
-  ::crypto_generichash(reinterpret_cast<unsigned char*>(out.data()), out.size(), bytes_of(bytes), bytes.size(),
-                       nullptr, 0);
+  ::crypto_generichash(reinterpret_cast<unsigned char*>(out.data()), out.size(), bytes_of(bytes),
+                       bytes.size(), nullptr, 0);
   return out;
 }
 

@@ -27,8 +27,8 @@ struct SigningKey {
   std::array<unsigned char, 32> seed{};
 };
 
-// Whose signatures are believed. With `required` and no keys nothing is: a list of keys that could not be read must
-// not open the door.
+// Whose signatures are believed. With `required` and no keys nothing is: a list of keys that could
+// not be read must not open the door.
 struct TrustedKeys {
   bool required = false;
   std::vector<PublicKey> keys;
@@ -40,16 +40,17 @@ KILN_EXPORT absl::StatusOr<SigningKey> parse_signing_key(std::string_view hex);
 KILN_EXPORT std::string to_hex(const PublicKey& key);
 KILN_EXPORT std::string to_hex(const SigningKey& key);
 
-// The keys of a list parted by commas; empty: nothing is required. A part that is no key is warned of, and `required`
-// stays.
+// The keys of a list parted by commas; empty: nothing is required. A part that is no key is warned
+// of, and `required` stays.
 KILN_EXPORT TrustedKeys parse_trusted_keys(std::string_view list);
 
 KILN_EXPORT absl::StatusOr<SigningKey> new_signing_key();
 KILN_EXPORT PublicKey public_key(const SigningKey& key);
 
-KILN_EXPORT std::string digest_of(std::string_view bytes);  // kDigestBytes
+KILN_EXPORT std::string digest_of(std::string_view bytes);                      // kDigestBytes
 KILN_EXPORT std::string sign(const SigningKey& key, std::string_view message);  // kSignatureBytes
-KILN_EXPORT bool is_signed_by(const PublicKey& key, std::string_view message, std::string_view signature);
+KILN_EXPORT bool is_signed_by(const PublicKey& key, std::string_view message,
+                              std::string_view signature);
 
 }  // namespace kiln::cache
 

@@ -126,19 +126,22 @@ class TieredStore final : public Store {
     if (options.write_behind && !options.strict) {
       writer_ = WriteBehind::make(std::move(disk));
       // Others must not take a key's lease before its artifact is there for them to find.
-      leases_->set_keeper([writer = writer_](const CompileKey& key, std::shared_ptr<const void> held) {
-        writer->keep(key, std::move(held));
-      });
+      leases_->set_keeper(
+          [writer = writer_](const CompileKey& key, std::shared_ptr<const void> held) {
+            writer->keep(key, std::move(held));
+          });
       disk = make_write_behind_tier(writer_);
     }
     tiers_.push_back(std::move(disk));
     if (dir_->state().ok()) disk_dir_ = dir_->path();
   }
 
-  absl::StatusOr<std::optional<Found>> found_in(std::size_t tier, std::shared_ptr<const Artifact> artifact) {
+  absl::StatusOr<std::optional<Found>> found_in(std::size_t tier,
+                                                std::shared_ptr<const Artifact> artifact) {
     for (std::size_t before = tier; before-- > 0;) {
       // A layer is as near as the disk: a second copy would cost a write and save nothing.
-      if (tiers_[tier]->kind() == TierKind::layer && tiers_[before]->kind() == TierKind::disk) continue;
+      if (tiers_[tier]->kind() == TierKind::layer && tiers_[before]->kind() == TierKind::disk)
+        continue;
       KILN_RETURN_IF_ERROR(tiers_[before]->put(artifact));
     }
     ++hits_[static_cast<std::size_t>(tiers_[tier]->kind())];

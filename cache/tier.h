@@ -37,8 +37,9 @@ class Tier {
   // ones count as absent.
   virtual absl::StatusOr<std::shared_ptr<const Artifact>> find(const Artifact& wanted) = 0;
 
-  // The artifact with the source fields of `wanted`, whatever compiled it, or null: where no compiler is, or none may
-  // run. With `named_only` just what the place itself names for this source; else the newest it has.
+  // The artifact with the source fields of `wanted`, whatever compiled it, or null: where no
+  // compiler is, or none may run. With `named_only` just what the place itself names for this
+  // source; else the newest it has.
   virtual absl::StatusOr<std::shared_ptr<const Artifact>> find_by_source(const Artifact& wanted,
                                                                          bool named_only) = 0;
 

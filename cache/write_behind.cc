@@ -22,7 +22,8 @@ constexpr std::size_t kMaxBytes = 256u << 20;
 // How long an exit may wait for a disk.
 constexpr absl::Duration kExitWait = absl::Seconds(5);
 
-// The writers of this process, for its end: a program that returns from main right after its last build keeps it.
+// The writers of this process, for its end: a program that returns from main right after its last
+// build keeps it.
 class LiveWriters {
  public:
   static LiveWriters& instance() {
@@ -80,7 +81,8 @@ class WriteBehindTier final : public Tier {
 
 }  // namespace
 
-WriteBehind::WriteBehind(std::unique_ptr<Tier> inner) : inner_(std::move(inner)), pid_(::getpid()) {}
+WriteBehind::WriteBehind(std::unique_ptr<Tier> inner)
+    : inner_(std::move(inner)), pid_(::getpid()) {}
 
 std::shared_ptr<WriteBehind> WriteBehind::make(std::unique_ptr<Tier> inner) {
   std::shared_ptr<WriteBehind> writer(new WriteBehind(std::move(inner)));
@@ -88,7 +90,8 @@ std::shared_ptr<WriteBehind> WriteBehind::make(std::unique_ptr<Tier> inner) {
   return writer;
 }
 
-// A forked child has what its parent had in the queue, but no thread, and perhaps a lock that nobody will open.
+// A forked child has what its parent had in the queue, but no thread, and perhaps a lock that
+// nobody will open.
 bool WriteBehind::in_child() const { return ::getpid() != pid_; }
 
 Shared WriteBehind::waiting(const CompileKey& key) {
@@ -151,7 +154,8 @@ void WriteBehind::run() {
       artifact = jobs_[order_.front()].artifact;
       order_.pop_front();
     }
-    // Trouble is counted and warned of by the tier; a caller that must know of it does not write behind.
+    // Trouble is counted and warned of by the tier; a caller that must know of it does not write
+    // behind.
     inner_->put(artifact).IgnoreError();
     // Releasing a lease is file work too: outside the lock, and before the job counts as done.
     std::vector<std::shared_ptr<const void>> leases;

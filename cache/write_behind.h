@@ -16,10 +16,11 @@
 
 namespace kiln::cache {
 
-// Puts into `inner` from a thread of its own, so that no caller waits for a disk. What waits to be written is found as
-// if it were there, and the lease of its key is kept until it is. The thread lives only while there is work. A full
-// queue, or a forked child, makes `put` write by itself. At the end of the process what waits is written, for a few
-// seconds at most; a process that is killed loses it, and the next one builds it again.
+// Puts into `inner` from a thread of its own, so that no caller waits for a disk. What waits to be
+// written is found as if it were there, and the lease of its key is kept until it is. The thread
+// lives only while there is work. A full queue, or a forked child, makes `put` write by itself. At
+// the end of the process what waits is written, for a few seconds at most; a process that is killed
+// loses it, and the next one builds it again.
 class WriteBehind : public std::enable_shared_from_this<WriteBehind> {
  public:
   static std::shared_ptr<WriteBehind> make(std::unique_ptr<Tier> inner);

@@ -56,7 +56,8 @@ absl::Status write_file(const std::string& path, std::string_view bytes, std::ui
 }
 
 absl::StatusOr<Exit> export_pack(const Session& session, const PackArguments& arguments) {
-  KILN_ASSIGN_OR_RETURN(const std::optional<cache::SigningKey> key, signing_key(arguments.key_file));
+  KILN_ASSIGN_OR_RETURN(const std::optional<cache::SigningKey> key,
+                        signing_key(arguments.key_file));
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<cache::CacheDir> folder, open_cache_folder());
   const cache::CacheDir& dir = *folder;
   KILN_ASSIGN_OR_RETURN(const std::vector<cache::ArtifactFile> files, cache::list_artifacts(dir));
@@ -65,11 +66,13 @@ absl::StatusOr<Exit> export_pack(const Session& session, const PackArguments& ar
   for (const cache::ArtifactFile& file : files) {
     absl::StatusOr<cache::LoadedFile> loaded = load_artifact(dir, file.key);
     if (!loaded.ok()) {
-      std::fprintf(stderr, "left out: %s: %s\n", file.path.c_str(), message_of(loaded.status()).c_str());
+      std::fprintf(stderr, "left out: %s: %s\n", file.path.c_str(),
+                   message_of(loaded.status()).c_str());
       ++skipped;
       continue;
     }
-    contents.artifacts.push_back(std::make_shared<const cache::Artifact>(std::move(loaded->artifact)));
+    contents.artifacts.push_back(
+        std::make_shared<const cache::Artifact>(std::move(loaded->artifact)));
   }
   const std::size_t count = contents.artifacts.size();
   KILN_ASSIGN_OR_RETURN(const std::string bytes,
@@ -90,8 +93,8 @@ absl::StatusOr<Exit> export_pack(const Session& session, const PackArguments& ar
   return skipped == 0 ? Exit::ok : Exit::cannot_do;
 }
 
-// An artifact of a pack goes into the folder only if everything of it is right; code for this very process only from
-// a signed one.
+// An artifact of a pack goes into the folder only if everything of it is right; code for this very
+// process only from a signed one.
 absl::StatusOr<Exit> import_pack(const Session& session, const PackArguments& arguments) {
   Runtime& runtime = Runtime::instance();
   KILN_RETURN_IF_ERROR(cache_folder().status());
@@ -107,11 +110,12 @@ absl::StatusOr<Exit> import_pack(const Session& session, const PackArguments& ar
       ++refused;
       continue;
     }
-    KILN_RETURN_IF_ERROR(tools::store(runtime).put(
-        std::make_shared<const cache::Artifact>(*std::move(artifact))));
+    KILN_RETURN_IF_ERROR(
+        tools::store(runtime).put(std::make_shared<const cache::Artifact>(*std::move(artifact))));
   }
   if (!tools::store(runtime).flush(absl::Minutes(10)))
-    return absl::UnavailableError("cache: what was imported must be written, got no end of it in time");
+    return absl::UnavailableError(
+        "cache: what was imported must be written, got no end of it in time");
   if (session.json) {
     Json json;
     json["entries"] = static_cast<std::int64_t>(pack->size()) - refused;
@@ -119,10 +123,12 @@ absl::StatusOr<Exit> import_pack(const Session& session, const PackArguments& ar
     json["signed"] = pack->is_signed();
     print_json(json);
   } else {
-    std::printf("%lld artifacts imported\n", static_cast<long long>(pack->size()) - static_cast<long long>(refused));
+    std::printf("%lld artifacts imported\n",
+                static_cast<long long>(pack->size()) - static_cast<long long>(refused));
     if (refused > 0) {
-      std::printf("%lld host objects refused: the pack must be signed by a key of KILN_TRUSTED_KEYS\n",
-                  static_cast<long long>(refused));
+      std::printf(
+          "%lld host objects refused: the pack must be signed by a key of KILN_TRUSTED_KEYS\n",
+          static_cast<long long>(refused));
     }
   }
   return Exit::ok;
@@ -142,7 +148,8 @@ absl::StatusOr<Exit> make_key(const Session& session, const std::string& path) {
     json["public_key"] = trusted;
     print_json(json);
   } else {
-    std::printf("%s holds the signing key: keep it secret.\nKILN_TRUSTED_KEYS=%s\n", path.c_str(), trusted.c_str());
+    std::printf("%s holds the signing key: keep it secret.\nKILN_TRUSTED_KEYS=%s\n", path.c_str(),
+                trusted.c_str());
   }
   return Exit::ok;
 }
@@ -151,19 +158,23 @@ absl::StatusOr<Exit> make_key(const Session& session, const std::string& path) {
 
 void add_cache_packs(CLI::App& cache, Session& session) {
   auto arguments = std::make_shared<PackArguments>();
-  CLI::App* export_command = cache.add_subcommand("export", "write all artifacts into one file, a pack");
+  CLI::App* export_command =
+      cache.add_subcommand("export", "write all artifacts into one file, a pack");
   export_command->add_option("PACK", arguments->path, "the file to write")->required();
-  export_command->add_option("--sign-key", arguments->key_file, "a file made by keygen; default KILN_SIGNING_KEY");
+  export_command->add_option("--sign-key", arguments->key_file,
+                             "a file made by keygen; default KILN_SIGNING_KEY");
   export_command->callback([&session, arguments] {
     session.command = [&session, arguments] { return export_pack(session, *arguments); };
   });
-  CLI::App* import_command = cache.add_subcommand("import", "put a pack's artifacts into the cache folder");
+  CLI::App* import_command =
+      cache.add_subcommand("import", "put a pack's artifacts into the cache folder");
   import_command->add_option("PACK", arguments->path, "the file to read")->required();
   import_command->callback([&session, arguments] {
     session.command = [&session, arguments] { return import_pack(session, *arguments); };
   });
   auto path = std::make_shared<std::string>();
-  CLI::App* keygen = cache.add_subcommand("keygen", "make a key that signs packs, and print its public half");
+  CLI::App* keygen =
+      cache.add_subcommand("keygen", "make a key that signs packs, and print its public half");
   keygen->add_option("FILE", *path, "where to write the signing key")->required();
   keygen->callback([&session, path] {
     session.command = [&session, path] { return make_key(session, *path); };

@@ -33,8 +33,8 @@ struct Verified {
 absl::StatusOr<std::size_t> sample_size(const std::string& text, std::size_t total) {
   const bool is_share = !text.empty() && text.back() == '%';
   double value = 0;
-  if (!absl::SimpleAtod(is_share ? text.substr(0, text.size() - 1) : text, &value) || !(value >= 0) ||
-      (is_share && value > 100)) {
+  if (!absl::SimpleAtod(is_share ? text.substr(0, text.size() - 1) : text, &value) ||
+      !(value >= 0) || (is_share && value > 100)) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "--rebuild must be a share as 1%% or a number of artifacts: got \"%s\"", text));
   }
@@ -111,7 +111,8 @@ absl::StatusOr<Exit> verify(const Session& session, const std::string& share) {
                   one["key"].get<std::string>().c_str(), one["source"].get<std::string>().c_str());
     }
     std::printf("%zu artifacts checked, %zu damaged; %zu compiled again, %zu differ\n",
-                verified.entries, verified.damaged.size(), verified.rebuilt, verified.differs.size());
+                verified.entries, verified.damaged.size(), verified.rebuilt,
+                verified.differs.size());
     if (verified.other_compiler > 0)
       std::printf("%zu were made by another compiler\n", verified.other_compiler);
     return fine ? Exit::ok : Exit::cannot_do;
@@ -174,8 +175,8 @@ absl::StatusOr<std::unique_ptr<cache::CacheDir>> open_cache_folder() {
 
 void add_cache_upkeep(CLI::App& cache, Session& session) {
   auto share = std::make_shared<std::string>("0");
-  CLI::App* verify_command =
-      cache.add_subcommand("verify", "read every artifact and check it; damaged ones are set aside");
+  CLI::App* verify_command = cache.add_subcommand(
+      "verify", "read every artifact and check it; damaged ones are set aside");
   verify_command->add_option("--rebuild", *share,
                              "also compile a sample again and compare the bytes: 1%, or a number");
   verify_command->callback([&session, share] {

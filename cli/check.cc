@@ -54,7 +54,9 @@ absl::Status check_one(Runtime& runtime, const NamedCall& call, const Place& pla
                         tools::look_up_call(*op, here.args, place.device.type, place.facts));
   for (const tools::PlannedKernel& kernel : kernels) {
     KILN_RETURN_IF_ERROR(kernel.selection.error);
-    if (!out.identities.emplace(*kernel.selection.chosen, kernel.identity.hash(), to_string(place.facts)).second)
+    if (!out.identities
+             .emplace(*kernel.selection.chosen, kernel.identity.hash(), to_string(place.facts))
+             .second)
       continue;
     cache::TierKind slowest = cache::TierKind::memory;
     bool missing = false;
@@ -73,7 +75,8 @@ absl::Status check_one(Runtime& runtime, const NamedCall& call, const Place& pla
   return absl::OkStatus();
 }
 
-// With --pack nothing but that pack counts, neither the cache folder nor the layers of this machine.
+// With --pack nothing but that pack counts, neither the cache folder nor the layers of this
+// machine.
 absl::StatusOr<std::unique_ptr<Runtime>> runtime_for(const CheckArguments& arguments) {
   RuntimeOptions options = RuntimeOptions::from_environment();
   if (!arguments.pack.empty()) {
@@ -84,8 +87,8 @@ absl::StatusOr<std::unique_ptr<Runtime>> runtime_for(const CheckArguments& argum
   if (arguments.pack.empty()) return runtime;
   for (const cache::LayerInfo& layer : tools::store(*runtime).layers()) {
     if (!layer.reason.empty()) {
-      return absl::FailedPreconditionError(
-          absl::StrFormat("--pack must be a pack that can be used: %s: %s", layer.path, layer.reason));
+      return absl::FailedPreconditionError(absl::StrFormat(
+          "--pack must be a pack that can be used: %s: %s", layer.path, layer.reason));
     }
   }
   return runtime;
@@ -96,8 +99,8 @@ Json to_json(const Checked& checked, std::size_t calls, double seconds) {
   json["calls"] = calls;
   json["identities"] = checked.identities.size();
   json["built"] = 0;
-  for (cache::TierKind tier : {cache::TierKind::memory, cache::TierKind::disk, cache::TierKind::layer,
-                               cache::TierKind::remote}) {
+  for (cache::TierKind tier : {cache::TierKind::memory, cache::TierKind::disk,
+                               cache::TierKind::layer, cache::TierKind::remote}) {
     const auto it = checked.hits.find(tier);
     json["hits"][std::string(cache::to_string(tier))] = it == checked.hits.end() ? 0 : it->second;
   }
@@ -112,7 +115,8 @@ absl::StatusOr<Exit> check(const Session& session, const CheckArguments& argumen
   const absl::Time start = absl::Now();
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<Runtime> runtime, runtime_for(arguments));
   runtime->load_backends();
-  KILN_ASSIGN_OR_RETURN(const std::vector<NamedCall> calls, read_call_file(*runtime, arguments.file));
+  KILN_ASSIGN_OR_RETURN(const std::vector<NamedCall> calls,
+                        read_call_file(*runtime, arguments.file));
   KILN_ASSIGN_OR_RETURN(const std::vector<Place> places,
                         places_of(*runtime, arguments.devices, std::nullopt));
   Checked checked;
@@ -143,9 +147,11 @@ absl::StatusOr<Exit> check(const Session& session, const CheckArguments& argumen
 }  // namespace
 
 void add_check(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("check", "whether everything that calls need is there; compiles nothing");
+  CLI::App* command =
+      app.add_subcommand("check", "whether everything that calls need is there; compiles nothing");
   auto arguments = std::make_shared<CheckArguments>();
-  command->add_option("--calls", arguments->file, "a file with one CALL a line; - is stdin")->required();
+  command->add_option("--calls", arguments->file, "a file with one CALL a line; - is stdin")
+      ->required();
   command->add_option("--pack", arguments->pack, "look in this pack alone");
   add_device_options(*command, arguments->devices);
   command->callback([&session, arguments] {

@@ -19,7 +19,8 @@
 #include <memory>
 #include <vector>
 
-// Hit or miss of each program of a call, and on a miss what differs from the nearest artifact there is.
+// Hit or miss of each program of a call, and on a miss what differs from the nearest artifact there
+// is.
 namespace kiln::cli {
 namespace {
 
@@ -40,7 +41,8 @@ std::map<std::string, std::string> by_name(const cache::Artifact& artifact) {
     all += (all.empty() ? "" : " ") + value;
   };
   for (const cache::KeyField& field : artifact.source_fields) add(field.name, field.value);
-  for (const cache::KeyField& field : artifact.compiler_fields) add("compiler " + field.name, field.value);
+  for (const cache::KeyField& field : artifact.compiler_fields)
+    add("compiler " + field.name, field.value);
   return out;
 }
 
@@ -76,8 +78,9 @@ Nearest find_nearest(const std::vector<cache::Artifact>& there, const cache::Art
   std::pair<bool, std::size_t> best;
   for (const cache::Artifact& artifact : there) {
     std::vector<Difference> differs = differences(wanted, artifact);
-    const bool other_file = std::any_of(differs.begin(), differs.end(),
-                                        [](const Difference& d) { return d.field == "source_name"; });
+    const bool other_file = std::any_of(differs.begin(), differs.end(), [](const Difference& d) {
+      return d.field == "source_name";
+    });
     const std::pair<bool, std::size_t> distance(other_file, differs.size());
     if (!nearest.key.empty() && distance >= best) continue;
     best = distance;
@@ -126,15 +129,18 @@ Json program_json(const Place& place, const tools::PlannedProgram& program,
 }
 
 void print_program(const Json& program) {
-  const auto text = [](const Json& value) { return value.is_null() ? std::string("none") : value.get<std::string>(); };
-  std::printf("%s for %s on %s, key %s: %s\n", text(program["source"]).c_str(), text(program["target"]).c_str(),
-              text(program["board"]).c_str(), text(program["key"]).c_str(),
+  const auto text = [](const Json& value) {
+    return value.is_null() ? std::string("none") : value.get<std::string>();
+  };
+  std::printf("%s for %s on %s, key %s: %s\n", text(program["source"]).c_str(),
+              text(program["target"]).c_str(), text(program["board"]).c_str(),
+              text(program["key"]).c_str(),
               program["tier"].is_null() ? "in no tier" : ("in " + text(program["tier"])).c_str());
   if (!program["tier"].is_null()) return;
   std::printf("  nearest artifact on disk: %s\n", text(program["nearest"]).c_str());
   for (const Json& one : program["differs"]) {
-    std::printf("    %-16s want %s, have %s\n", text(one["field"]).c_str(), text(one["want"]).c_str(),
-                text(one["have"]).c_str());
+    std::printf("    %-16s want %s, have %s\n", text(one["field"]).c_str(),
+                text(one["want"]).c_str(), text(one["have"]).c_str());
   }
 }
 
@@ -163,7 +169,9 @@ absl::StatusOr<Exit> why(const Session& session, const WhyArguments& arguments) 
   // At the top the first one that is missing, else the first.
   const auto missing = std::find_if(programs.begin(), programs.end(),
                                     [](const Json& program) { return program["tier"].is_null(); });
-  Json json = programs.empty() ? Json::object() : missing == programs.end() ? programs.front() : *missing;
+  Json json = programs.empty()            ? Json::object()
+              : missing == programs.end() ? programs.front()
+                                          : *missing;
   json["programs"] = std::move(programs);
   print_json(json);
   return Exit::ok;
@@ -172,7 +180,8 @@ absl::StatusOr<Exit> why(const Session& session, const WhyArguments& arguments) 
 }  // namespace
 
 void add_why(CLI::App& app, Session& session) {
-  CLI::App* command = app.add_subcommand("why", "which tier has what a call needs, and what a miss differs in");
+  CLI::App* command =
+      app.add_subcommand("why", "which tier has what a call needs, and what a miss differs in");
   auto arguments = std::make_shared<WhyArguments>();
   command->add_option("CALL", arguments->call, "an op and its JSON")->required()->expected(1, 2);
   add_device_options(*command, arguments->devices);

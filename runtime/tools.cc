@@ -37,7 +37,8 @@ absl::StatusOr<std::vector<Program>> programs_of(Kernel& owner, const DeviceFact
   return programs;
 }
 
-// How artifacts are looked for: not at all, with the compiler's id, or as where nothing may compile.
+// How artifacts are looked for: not at all, with the compiler's id, or as where nothing may
+// compile.
 enum class LookUp { none, exact, by_source_too };
 
 absl::StatusOr<PlannedProgram> plan_program(Runtime& runtime, DeviceSupport& support,
@@ -71,8 +72,9 @@ absl::StatusOr<std::vector<KernelCall>> plan_on(Op& op, const CallArgs& args, De
 }
 
 absl::StatusOr<std::vector<PlannedKernel>> planned_kernels(Op& op, const CallArgs& args,
-                                                        DeviceType type, const DeviceFacts& facts,
-                                                        LookUp look_up) {
+                                                           DeviceType type,
+                                                           const DeviceFacts& facts,
+                                                           LookUp look_up) {
   KILN_ASSIGN_OR_RETURN(const std::vector<KernelCall> plan, plan_on(op, args, type));
   std::vector<PlannedKernel> out;
   for (const KernelCall& call : plan) {
@@ -88,8 +90,8 @@ absl::StatusOr<std::vector<PlannedKernel>> planned_kernels(Op& op, const CallArg
         KILN_ASSIGN_OR_RETURN(DeviceSupport * support, op.runtime().device_support(type));
         KILN_ASSIGN_OR_RETURN(std::vector<Program> programs, programs_of(*made.kernel, facts));
         for (Program& program : programs) {
-          KILN_ASSIGN_OR_RETURN(PlannedProgram one,
-                                plan_program(op.runtime(), *support, facts, std::move(program), look_up));
+          KILN_ASSIGN_OR_RETURN(PlannedProgram one, plan_program(op.runtime(), *support, facts,
+                                                                 std::move(program), look_up));
           planned.programs.push_back(std::move(one));
         }
       }
@@ -118,8 +120,7 @@ absl::StatusOr<std::vector<PlannedKernel>> explain_call(Op& op, const CallArgs& 
 }
 
 absl::StatusOr<std::vector<PlannedKernel>> look_up_call(Op& op, const CallArgs& args,
-                                                        DeviceType type,
-                                                        const DeviceFacts& facts) {
+                                                        DeviceType type, const DeviceFacts& facts) {
   return planned_kernels(op, args, type, facts, LookUp::by_source_too);
 }
 

@@ -22,8 +22,8 @@ using testing::share;
 
 constexpr int kMany = 1000;
 
-// As a build makes it: sources of 30 KiB that the artifacts share but for a constant, and an image of machine code
-// (which zstd takes to about a third; half of these bytes repeat).
+// As a build makes it: sources of 30 KiB that the artifacts share but for a constant, and an image
+// of machine code (which zstd takes to about a third; half of these bytes repeat).
 Artifact built(int seed, std::size_t image_bytes) {
   Artifact out = testing::make_artifact(seed, image_bytes / 2);
   out.source_fields = {{"format", "1"},
@@ -50,8 +50,10 @@ std::vector<Artifact> many() {
   return out;
 }
 
-// What a process does with 1,000 artifacts that it finds: `state.range(0)` says whether their pages are cold.
-void find_all(benchmark::State& state, const StoreOptions& options, const std::vector<std::string>& files) {
+// What a process does with 1,000 artifacts that it finds: `state.range(0)` says whether their pages
+// are cold.
+void find_all(benchmark::State& state, const StoreOptions& options,
+              const std::vector<std::string>& files) {
   const std::vector<Artifact> wanted = many();
   for (auto _ : state) {
     state.PauseTiming();
@@ -76,7 +78,11 @@ void artifacts_1000_from_a_pack(benchmark::State& state) {
   ::sync();
   find_all(state, {.layers = {path}}, {path});
 }
-BENCHMARK(artifacts_1000_from_a_pack)->ArgName("cold")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(artifacts_1000_from_a_pack)
+    ->ArgName("cold")
+    ->Arg(0)
+    ->Arg(1)
+    ->Unit(benchmark::kMillisecond);
 
 void artifacts_1000_from_files(benchmark::State& state) {
   const testing::TempDir dir;
@@ -89,9 +95,14 @@ void artifacts_1000_from_files(benchmark::State& state) {
   ::sync();
   find_all(state, {.disk_dir = dir.path()}, testing::files_below(dir.path()));
 }
-BENCHMARK(artifacts_1000_from_files)->ArgName("cold")->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(artifacts_1000_from_files)
+    ->ArgName("cold")
+    ->Arg(0)
+    ->Arg(1)
+    ->Unit(benchmark::kMillisecond);
 
-// Artifacts of 100 KiB from disk, two in turn: memory has room for the last one only. Against reading the same files.
+// Artifacts of 100 KiB from disk, two in turn: memory has room for the last one only. Against
+// reading the same files.
 void disk_hit_100k(benchmark::State& state) {
   const testing::TempDir dir;
   const auto store = make_store({.disk_dir = dir.path(), .max_memory_bytes = 1});
@@ -122,11 +133,13 @@ void memory_hit(benchmark::State& state) {
   static const std::unique_ptr<Store> store = [] {
     auto out = make_store({.max_memory_bytes = 1ll << 30});
     for (int i = 0; i < 64; ++i) {
-      if (!out->put(share(testing::make_artifact(i))).ok() || !out->put(share(built(i, 1000))).ok()) std::abort();
+      if (!out->put(share(testing::make_artifact(i))).ok() || !out->put(share(built(i, 1000))).ok())
+        std::abort();
     }
     return out;
   }();
-  const Artifact wanted = state.range(0) == 0 ? testing::make_artifact(state.thread_index()) : built(state.thread_index(), 0);
+  const Artifact wanted = state.range(0) == 0 ? testing::make_artifact(state.thread_index())
+                                              : built(state.thread_index(), 0);
   for (auto _ : state) benchmark::DoNotOptimize(store->find(wanted));
 }
 BENCHMARK(memory_hit)->ArgName("full_sources")->Arg(0)->Arg(1)->Threads(1)->Threads(16);
@@ -144,7 +157,8 @@ void put_100k(benchmark::State& state) {
     if (!store->put(artifact).ok()) std::abort();
   }
 }
-BENCHMARK(put_100k)->ArgName("behind")->Arg(0)->Arg(1)->Iterations(200)->Unit(benchmark::kMicrosecond);
+BENCHMARK(put_100k)->ArgName("behind")->Arg(0)->Arg(1)->Iterations(200)->Unit(
+    benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace kiln::cache

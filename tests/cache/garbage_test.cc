@@ -28,13 +28,14 @@ class GarbageTest : public ::testing::Test {
  protected:
   // Artifact `seed`, last used `hours` ago.
   void put(int seed, int hours) {
-    ASSERT_THAT(make_store({.disk_dir = dir_.path()})->put(share(make_artifact(seed, 10000))), is_ok());
+    ASSERT_THAT(make_store({.disk_dir = dir_.path()})->put(share(make_artifact(seed, 10000))),
+                is_ok());
     age(path(seed), hours);
   }
   std::string path(int seed) const { return folder_.artifact_path(make_artifact(seed).key); }
   static void age(const std::string& file, int hours) {
-    std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now() -
-                                               std::chrono::hours(hours));
+    std::filesystem::last_write_time(
+        file, std::filesystem::file_time_type::clock::now() - std::chrono::hours(hours));
   }
   std::vector<int> left(int count) const {
     std::vector<int> out;
@@ -83,7 +84,8 @@ TEST_F(GarbageTest, LeftoversAreSweptByAge) {
   const std::string old_temp = shard + "/tmp.1-a-0", young_temp = shard + "/tmp.2-b-0";
   const std::string lease = folder_.lease_path(make_artifact(1).key);
   const std::string aside = folder_.quarantine_path(make_artifact(2).key);
-  for (const std::string& file : {old_temp, young_temp, lease, aside}) testing::write_file(file, "x");
+  for (const std::string& file : {old_temp, young_temp, lease, aside})
+    testing::write_file(file, "x");
   age(old_temp, 2);
   age(lease, 2);
   age(aside, 24 * 29);
@@ -129,7 +131,9 @@ TEST_F(GarbageTest, ManyCollectorsRemoveWhatOneWould) {
 TEST_F(GarbageTest, ReadersBesideACollectorGetWholeArtifactsOrNone) {
   std::atomic<bool> stop{false};
   std::thread collector([&] {
-    while (!stop) EXPECT_THAT(collect_garbage(folder_, {.max_bytes = 1, .grace = absl::ZeroDuration()}), is_ok());
+    while (!stop)
+      EXPECT_THAT(collect_garbage(folder_, {.max_bytes = 1, .grace = absl::ZeroDuration()}),
+                  is_ok());
   });
   for (int i = 0; i < 200; ++i) {
     const auto store = make_store({.disk_dir = dir_.path()});
@@ -159,7 +163,8 @@ TEST(ParseBytesTest, NumbersWithUnits) {
   EXPECT_EQ(*parse_bytes("4G"), 4ll << 30);
   EXPECT_EQ(*parse_bytes("512MiB"), 512ll << 20);
   EXPECT_EQ(*parse_bytes("1k"), 1024);
-  for (const char* bad : {"", "G", "-1", "4 G", "4X", "4GB", "99999999999999999999", "9999999999T"}) {
+  for (const char* bad :
+       {"", "G", "-1", "4 G", "4X", "4GB", "99999999999999999999", "9999999999T"}) {
     EXPECT_FALSE(parse_bytes(bad).ok()) << bad;
   }
 }

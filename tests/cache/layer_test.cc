@@ -15,8 +15,8 @@
 namespace kiln::cache {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::files_below;
+using ::testing::HasSubstr;
 using testing::is_ok;
 using testing::make_artifact;
 using testing::same_artifact;
@@ -64,7 +64,8 @@ TEST_F(LayerTest, FoldersAndPacksAreAskedAfterTheDisk) {
     ASSERT_TRUE(found) << seed;
     EXPECT_EQ(found->tier, TierKind::layer);
   }
-  EXPECT_EQ((*store->find(make_artifact(2)))->artifact->image.size(), 64u) << "the first layer that has it";
+  EXPECT_EQ((*store->find(make_artifact(2)))->artifact->image.size(), 64u)
+      << "the first layer that has it";
   EXPECT_EQ((*store->find(artifact_))->tier, TierKind::memory);
   EXPECT_FALSE((*store->find(make_artifact(4))).has_value());
   EXPECT_EQ(store->stats().layer_hits, 3);
@@ -100,8 +101,9 @@ TEST_F(LayerTest, WhatCannotBeUsedIsSkippedWithAReason) {
   const std::string open = write_pack("open.kpack", {artifact_});
   ::chmod(open.c_str(), 0666);
   std::filesystem::create_symlink(good, dir_ / "link.kpack");
-  const auto store = make_store({.layers = {dir_ / "old.kpack", dir_ / "foreign.kpack", dir_ / "cut.kpack", open,
-                                            dir_ / "link.kpack", dir_ / "none", good}});
+  const auto store =
+      make_store({.layers = {dir_ / "old.kpack", dir_ / "foreign.kpack", dir_ / "cut.kpack", open,
+                             dir_ / "link.kpack", dir_ / "none", good}});
   const auto found = *store->find(artifact_);
   ASSERT_TRUE(found);
   EXPECT_TRUE(same_artifact(*found->artifact, artifact_));
@@ -130,10 +132,12 @@ TEST_F(LayerTest, HostObjectsComeFromFoldersAndSignedPacksOnly) {
   const std::string pack = write_pack("a.kpack", {host});
   const std::string signed_pack = write_pack("b.kpack", {host}, &key);
   EXPECT_FALSE((*make_store({.layers = {pack}})->find(host)).has_value());
-  EXPECT_FALSE((*make_store({.layers = {signed_pack}})->find(host)).has_value()) << "no key to check it with";
+  EXPECT_FALSE((*make_store({.layers = {signed_pack}})->find(host)).has_value())
+      << "no key to check it with";
   EXPECT_THAT(log_, HasSubstr("its host objects are not used"));
   const TrustedKeys trusted{true, {public_key(key)}};
-  EXPECT_TRUE((*make_store({.layers = {signed_pack}, .trusted_keys = trusted})->find(host)).has_value());
+  EXPECT_TRUE(
+      (*make_store({.layers = {signed_pack}, .trusted_keys = trusted})->find(host)).has_value());
   EXPECT_FALSE((*make_store({.layers = {pack}, .trusted_keys = trusted})->find(host)).has_value());
   const std::string folder = write_folder("folder", {host});
   EXPECT_TRUE((*make_store({.layers = {folder}})->find(host)).has_value());

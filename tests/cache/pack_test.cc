@@ -89,7 +89,8 @@ TEST(PackTest, TwoArtifactsOfOneKeyAreRefused) {
   other.image += "x";
   PackContents two = contents(3);
   two.artifacts.push_back(share(other));
-  EXPECT_THAT(make_pack(std::move(two)), status_is(absl::StatusCode::kInvalidArgument, HasSubstr("two that differ")));
+  EXPECT_THAT(make_pack(std::move(two)),
+              status_is(absl::StatusCode::kInvalidArgument, HasSubstr("two that differ")));
 }
 
 TEST(PackTest, CutAtEveryLengthIsRefused) {
@@ -169,16 +170,20 @@ TEST_F(SignedPackTest, ItsKeyOpensIt) {
 TEST_F(SignedPackTest, UnsignedOrWronglySignedIsRefused) {
   const TrustedKeys trusted = trusting(key_);
   EXPECT_THAT(Pack::open(*make_pack(contents(3)), trusted),
-              status_is(absl::StatusCode::kPermissionDenied, HasSubstr("must be signed by a trusted key, got none")));
+              status_is(absl::StatusCode::kPermissionDenied,
+                        HasSubstr("must be signed by a trusted key, got none")));
   const SigningKey other = *new_signing_key();
   EXPECT_THAT(Pack::open(*make_pack(contents(3), &other), trusted),
-              status_is(absl::StatusCode::kPermissionDenied, HasSubstr("got one by " + to_hex(public_key(other)))));
+              status_is(absl::StatusCode::kPermissionDenied,
+                        HasSubstr("got one by " + to_hex(public_key(other)))));
   // The head of another pack under this one's signature.
   const std::string another = *make_pack(contents(4), &other);
-  const std::string forged = another.substr(0, another.size() - 96) + bytes_.substr(bytes_.size() - 96);
-  EXPECT_THAT(Pack::open(forged, trusted),
-              status_is(absl::StatusCode::kPermissionDenied, HasSubstr("must be right, got a wrong one")));
-  EXPECT_THAT(Pack::open(bytes_, {.required = true}), status_is(absl::StatusCode::kPermissionDenied));
+  const std::string forged =
+      another.substr(0, another.size() - 96) + bytes_.substr(bytes_.size() - 96);
+  EXPECT_THAT(Pack::open(forged, trusted), status_is(absl::StatusCode::kPermissionDenied,
+                                                     HasSubstr("must be right, got a wrong one")));
+  EXPECT_THAT(Pack::open(bytes_, {.required = true}),
+              status_is(absl::StatusCode::kPermissionDenied));
 }
 
 // A forger can make every checksum right; digests under the signature he cannot.
@@ -203,7 +208,8 @@ TEST(SignatureTest, KeysGoThereAndBackAsHex) {
   EXPECT_EQ(*parse_public_key(to_hex(public_key(key))), public_key(key));
   const std::string secret = to_hex(key);
   const auto bad = parse_signing_key(secret.substr(1));
-  EXPECT_THAT(bad, status_is(absl::StatusCode::kInvalidArgument, HasSubstr("must be 64 hex digits")));
+  EXPECT_THAT(bad,
+              status_is(absl::StatusCode::kInvalidArgument, HasSubstr("must be 64 hex digits")));
   EXPECT_THAT(std::string(bad.status().message()), ::testing::Not(HasSubstr(secret.substr(1, 8))));
 }
 

@@ -114,8 +114,9 @@ TEST_F(TrustTest, AFolderIsSharedByItsGroupOnlyWhenSaid) {
   EXPECT_FALSE(make_store(shared)->find(other).ok());
   ASSERT_EQ(::chown(cache_.c_str(), 4711, 4713), 0);
   ASSERT_EQ(::chmod(cache_.c_str(), 02770), 0);
-  EXPECT_THAT(make_store(shared)->find(other),
-              status_is(absl::StatusCode::kPermissionDenied, HasSubstr("must be one of this process's")));
+  EXPECT_THAT(
+      make_store(shared)->find(other),
+      status_is(absl::StatusCode::kPermissionDenied, HasSubstr("must be one of this process's")));
 }
 
 TEST_F(TrustTest, LinksAreNotFollowed) {

@@ -26,7 +26,10 @@ using testing::share;
 class WriteBehindTest : public ::testing::Test {
  protected:
   StoreOptions options() const {
-    return {.disk_dir = dir_.path(), .max_memory_bytes = 10, .write_behind = true, .heartbeat = absl::Milliseconds(50)};
+    return {.disk_dir = dir_.path(),
+            .max_memory_bytes = 10,
+            .write_behind = true,
+            .heartbeat = absl::Milliseconds(50)};
   }
   testing::TempDir dir_;
 };
@@ -105,7 +108,8 @@ TEST_F(WriteBehindTest, AStrictStoreStillSaysWhatWentWrong) {
   set_log_sink({});
 }
 
-// Guards: a program that ends right after its last build, without destroying anything, builds it again each time.
+// Guards: a program that ends right after its last build, without destroying anything, builds it
+// again each time.
 TEST_F(WriteBehindTest, TheEndOfTheProcessWritesWhatWaits) {
   testing::Child child({KILN_TEST_HELPER, "behind", dir_.path(), "0", "50"});
   EXPECT_EQ(child.wait(), 0);

@@ -10,7 +10,8 @@
 #include <fstream>
 #include <sys/stat.h>
 
-// A machine without a toolkit serves from what one with a toolkit made: by the source key, whatever compiled it.
+// A machine without a toolkit serves from what one with a toolkit made: by the source key, whatever
+// compiled it.
 namespace kiln::jit {
 namespace {
 
@@ -25,15 +26,17 @@ class EngineBySourceTest : public testing::Test {
  protected:
   void SetUp() override {
     static const CompileRequest request = lean_request("");  // the table borrows its texts
-    ASSERT_TRUE(sources_.add({{request.source_name, request.source},
-                              {request.headers[0].first, request.headers[0].second}})
+    ASSERT_TRUE(sources_
+                    .add({{request.source_name, request.source},
+                          {request.headers[0].first, request.headers[0].second}})
                     .ok());
     const auto store = cache::make_store({.disk_dir = folder_.path() + "/cache"});
     const auto built = Engine(sources_, *store).build(*nvrtc_, lean_program(), "sm_90");
     ASSERT_TRUE(built.ok()) << built.status();
     made_ = built->artifact;
     const std::string bytes = *cache::make_pack({.artifacts = {made_}});
-    std::ofstream(pack_, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(pack_, std::ios::binary)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     ::chmod(pack_.c_str(), 0644);
   }
 
@@ -41,7 +44,8 @@ class EngineBySourceTest : public testing::Test {
   const std::string pack_ = folder_.path() + "/a.kpack";
   Sources sources_;
   const std::unique_ptr<Compiler> nvrtc_ = make_nvrtc_compiler();
-  const std::unique_ptr<Compiler> missing_ = make_nvrtc_compiler({.library = "/nowhere/libnvrtc.so"});
+  const std::unique_ptr<Compiler> missing_ =
+      make_nvrtc_compiler({.library = "/nowhere/libnvrtc.so"});
   std::shared_ptr<const cache::Artifact> made_;
 };
 
@@ -61,7 +65,8 @@ TEST_F(EngineBySourceTest, WithoutACompilerThePackServes) {
 TEST_F(EngineBySourceTest, AnotherSourceConstantOrTargetIsStillMissing) {
   const auto store = cache::make_store({.layers = {pack_}});
   Engine engine(sources_, *store);
-  const auto other = engine.build(*missing_, lean_program(2.5), "sm_90", {.policy = Policy::forbid});
+  const auto other =
+      engine.build(*missing_, lean_program(2.5), "sm_90", {.policy = Policy::forbid});
   EXPECT_TRUE(absl::IsFailedPrecondition(other.status()));
   EXPECT_TRUE(contains(other.status(), "compiling is forbidden"));
   EXPECT_FALSE(engine.build(*missing_, lean_program(), "sm_90a", {.policy = Policy::forbid}).ok());
