@@ -21,6 +21,11 @@ cache::StoreOptions store_options(const RuntimeOptions& options) {
   cache::StoreOptions store;
   store.disk_dir = options.cache_dir;
   store.strict = options.strict_cache;
+  store.max_disk_bytes = options.cache_max_bytes;
+  store.group_shared = options.cache_group_shared;
+  store.write_behind = options.cache_write_behind;
+  store.layers = options.cache_layers;
+  store.trusted_keys = cache::parse_trusted_keys(options.trusted_keys);
   return store;
 }
 

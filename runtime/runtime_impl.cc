@@ -31,6 +31,7 @@ absl::Status Runtime::Impl::load_kernel(Kernel& kernel, DeviceSupport& support,
   loaded->support = &support;
   jit::BuildOptions build_options;
   build_options.policy = policy == CompilePolicy::forbid ? jit::Policy::forbid : jit::Policy::block;
+  build_options.any_compiler = options.any_compiler;
   std::vector<Program> programs;
   KILN_RETURN_IF_ERROR(internal::guarded(who + ": programs", [&] {
     programs = kernel.programs(facts, loaded->config);
