@@ -15,12 +15,18 @@ inline constexpr char kNoneOfItsInterfaces[] = "keys implement none of its kerne
 inline constexpr char kGeneralDeclaresPreference[] =
     "a general implementation declares no preference";
 inline constexpr char kReuseKeys[] = "reuse keys it has";
+inline constexpr char kPreferredUnknown[] = "preferred_over names no key of the interface";
 // When an op is called.
 inline constexpr char kDoNotRunOn[] = "in-tree kernels do not run on";
 inline constexpr char kNoImplementation[] = "no implementation serves this call";
 inline constexpr char kAmbiguous[] = "dispatch is ambiguous";
 inline constexpr char kCannotKey[] = "cannot key a dispatch cache";
 inline constexpr char kStates[] = "this call spec states";
+inline constexpr char kAmbiguousTarget[] = "AmbiguousTarget: several targets claim";
+inline constexpr char kUnknownTarget[] = "UnknownTarget: no backend registered a target";
+inline constexpr char kNoBuilder[] = "has no builder for this op";
+// When a registration is committed.
+inline constexpr char kBackendError[] = "BackendError";
 
 }  // namespace kiln::internal
 
