@@ -24,6 +24,11 @@ absl::Status check_row(const OpType& type, const KernelRow& row) {
       std::find_if(type.interfaces.begin(), type.interfaces.end(),
                    [&](const InterfaceType& i) { return i.type_name == row.type.interface_type; });
   if (interface == type.interfaces.end()) {
+    if (type.interfaces.empty()) {
+      return bad_type(
+          op, row,
+          absl::StrFormat("%s: the op has none; %s", kNoneOfItsInterfaces, kDeclareInterfaces));
+    }
     return bad_type(
         op, row,
         absl::StrFormat(

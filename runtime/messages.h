@@ -12,6 +12,7 @@ inline constexpr char kForwardDoesNotTake[] = "forward does not take";
 inline constexpr char kMoreThanOneGeneral[] = "has more than one general implementation";
 inline constexpr char kPreferenceCycle[] = "preferences form a cycle through";
 inline constexpr char kNoneOfItsInterfaces[] = "keys implement none of its kernel interfaces";
+inline constexpr char kDeclareInterfaces[] = "declare interfaces instead";
 inline constexpr char kGeneralDeclaresPreference[] =
     "a general implementation declares no preference";
 inline constexpr char kReuseKeys[] = "reuse keys it has";
