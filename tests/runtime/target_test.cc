@@ -339,7 +339,8 @@ TEST_F(TargetTest, KernelsAreKeptByDeviceDtypeAndShape) {
 
 TEST_F(WidestTest, TheBuilderGetsParametersByNameAndDevicesOfInputs) {
   ASSERT_THAT(call(nullptr, nullptr), is_ok());
-  const FieldValue* gain = find_param(log.params(), "gain");
+  const ParamValues params = log.params();
+  const FieldValue* gain = find_param(params, "gain");
   ASSERT_NE(gain, nullptr);
   EXPECT_EQ(*gain, FieldValue(2.5)) << "the default of the signature";
 }
