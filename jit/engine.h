@@ -7,6 +7,7 @@
 #include <kiln/sources.h>
 
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,12 +16,13 @@
 #include <absl/status/statusor.h>
 #include <absl/time/time.h>
 
+#include "base/background.h"
 #include "cache/artifact.h"
 #include "cache/store.h"
 
 namespace kiln::jit {
 
-// May a call compile? (`async` arrives with the serving work.)
+// May a build compile? (Serving by another kernel meanwhile is the business of dispatch.)
 enum class Policy { block, forbid };
 
 // Named sources of all families and plugins. Thread-safe. With a folder set (KILN_KERNEL_PATH) a name is read from
@@ -59,7 +61,8 @@ struct EngineStats {
 // by the store's lease. Thread-safe.
 class KILN_EXPORT Engine {
  public:
-  Engine(const Sources& sources, cache::Store& store);
+  // `threads`: builds that `prefetch` and `background` have under way at most.
+  Engine(const Sources& sources, cache::Store& store, int threads = 1);
   ~Engine();
 
   // The request that `program` is for `target`: sources read, constants rendered, headers sorted.
@@ -73,6 +76,13 @@ class KILN_EXPORT Engine {
   // the command that would warm it); DeadlineExceeded.
   absl::StatusOr<Built> build(const Compiler& compiler, const Program& program, std::string_view target,
                               const BuildOptions& options = {});
+
+  // The same behind the caller's back: the result of `build`, when it is there. `compiler` must live until then; the
+  // engine's destructor waits for it, or breaks the promise of a build that has not begun.
+  std::shared_future<absl::StatusOr<Built>> prefetch(const Compiler& compiler, const Program& program,
+                                                     std::string_view target, const BuildOptions& options = {});
+  // The threads that prefetch uses, for those who build with more than an engine.
+  Background& background();
 
   EngineStats stats() const;
 

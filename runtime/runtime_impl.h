@@ -7,6 +7,7 @@
 #include "base/mutex.h"
 #include "cache/store.h"
 #include "jit/engine.h"
+#include "jit/worker_compiler.h"
 #include "runtime/modules.h"
 #include "runtime/registry_contents.h"
 
@@ -20,6 +21,8 @@
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include <unistd.h>
 
 namespace kiln::inline v1 {
 
@@ -48,6 +51,8 @@ struct Runtime::Impl {
   std::unique_ptr<cache::Store> store;
   jit::Engine engine;
   internal::Modules modules;
+  const jit::WorkerCompiler* workers = nullptr;  // owned by CUDA's device support; null: none
+  const std::int64_t owner = ::getpid();         // the process that may build with this
 
   mutable Mutex mutex;
   std::map<std::string, std::unique_ptr<OpType>> ops ABSL_GUARDED_BY(mutex);
@@ -61,7 +66,7 @@ struct Runtime::Impl {
   std::map<std::pair<int, int>, DeviceFacts> known_facts ABSL_GUARDED_BY(mutex);
   std::once_flag backends_once;
 
-  std::atomic<std::int64_t> selections{0}, entries_built{0}, input_copies{0}, fact_reads{0};
+  std::atomic<std::int64_t> selections{0}, entries_built{0}, input_copies{0}, fact_reads{0}, stand_ins{0};
 };
 
 }  // namespace kiln::inline v1
