@@ -1,5 +1,6 @@
-// Accesses of global memory, 2 to 16 bytes wide, with a cache hint. A `Pack<T, V>` is V neighbouring elements as they
-// lie in memory: 16-bit elements stay packed in registers until they are used.
+// Accesses of global memory, 2 to 16 bytes wide, with a cache hint. A `Pack<T, V>` is V
+// neighbouring elements as they lie in memory: 16-bit elements stay packed in registers until they
+// are used.
 #pragma once
 
 #include "kernel_sources/device/dtype.cuh"
@@ -30,42 +31,44 @@ __device__ __forceinline__ uint64 evict_first_policy() {
   return policy;
 }
 
-// Loads through the read-only path (`keep`, `stream`) carry no memory clobber: the data must not change while the
-// kernel runs, so the compiler may move them freely.
-#define KILN_LOAD(BYTES, TYPE, CONSTRAINT, VEC, OUT, ...)                                            \
-  template <Hint H>                                                                                  \
-  __device__ __forceinline__ Words<BYTES> load_words(const void* p, Words<BYTES>*) {                 \
-    Words<BYTES> r;                                                                                  \
-    if constexpr (H == Hint::keep) {                                                                 \
-      asm("ld.global.nc" VEC TYPE " " OUT ";" : __VA_ARGS__ : "l"(p));                               \
-    } else if constexpr (H == Hint::stream) {                                                        \
-      asm("ld.global.nc.L1::no_allocate.L2::cache_hint" VEC TYPE " " OUT ", %" CONSTRAINT ";"        \
-          : __VA_ARGS__                                                                              \
-          : "l"(p), "l"(evict_first_policy()));                                                      \
-    } else {                                                                                         \
-      asm volatile("ld.global" VEC TYPE " " OUT ";" : __VA_ARGS__ : "l"(p) : "memory");              \
-    }                                                                                                \
-    return r;                                                                                        \
+// Loads through the read-only path (`keep`, `stream`) carry no memory clobber: the data must not
+// change while the kernel runs, so the compiler may move them freely.
+#define KILN_LOAD(BYTES, TYPE, CONSTRAINT, VEC, OUT, ...)                                     \
+  template <Hint H>                                                                           \
+  __device__ __forceinline__ Words<BYTES> load_words(const void* p, Words<BYTES>*) {          \
+    Words<BYTES> r;                                                                           \
+    if constexpr (H == Hint::keep) {                                                          \
+      asm("ld.global.nc" VEC TYPE " " OUT ";" : __VA_ARGS__ : "l"(p));                        \
+    } else if constexpr (H == Hint::stream) {                                                 \
+      asm("ld.global.nc.L1::no_allocate.L2::cache_hint" VEC TYPE " " OUT ", %" CONSTRAINT ";" \
+          : __VA_ARGS__                                                                       \
+          : "l"(p), "l"(evict_first_policy()));                                               \
+    } else {                                                                                  \
+      asm volatile("ld.global" VEC TYPE " " OUT ";" : __VA_ARGS__ : "l"(p) : "memory");       \
+    }                                                                                         \
+    return r;                                                                                 \
   }
-KILN_LOAD(16, ".u32", "5", ".v4", "{%0, %1, %2, %3}, [%4]", "=r"(r.w[0]), "=r"(r.w[1]), "=r"(r.w[2]), "=r"(r.w[3]))
+KILN_LOAD(16, ".u32", "5", ".v4", "{%0, %1, %2, %3}, [%4]", "=r"(r.w[0]), "=r"(r.w[1]),
+          "=r"(r.w[2]), "=r"(r.w[3]))
 KILN_LOAD(8, ".u32", "3", ".v2", "{%0, %1}, [%2]", "=r"(r.w[0]), "=r"(r.w[1]))
 KILN_LOAD(4, ".u32", "2", "", "%0, [%1]", "=r"(r.w[0]))
 KILN_LOAD(2, ".u16", "2", "", "%0, [%1]", "=h"(r.w[0]))
 #undef KILN_LOAD
 
-#define KILN_STORE(BYTES, TYPE, CONSTRAINT, VEC, IN, ...)                                            \
-  template <Hint H>                                                                                  \
-  __device__ __forceinline__ void store_words(void* p, const Words<BYTES>& r) {                      \
-    if constexpr (H == Hint::stream) {                                                               \
-      asm volatile("st.global.L1::no_allocate.L2::cache_hint" VEC TYPE " [%0], " IN ", %" CONSTRAINT \
-                   ";" ::"l"(p),                                                                     \
-                   __VA_ARGS__, "l"(evict_first_policy())                                            \
-                   : "memory");                                                                      \
-    } else {                                                                                         \
-      asm volatile("st.global" VEC TYPE " [%0], " IN ";" ::"l"(p), __VA_ARGS__ : "memory");          \
-    }                                                                                                \
+#define KILN_STORE(BYTES, TYPE, CONSTRAINT, VEC, IN, ...)                                   \
+  template <Hint H>                                                                         \
+  __device__ __forceinline__ void store_words(void* p, const Words<BYTES>& r) {             \
+    if constexpr (H == Hint::stream) {                                                      \
+      asm volatile("st.global.L1::no_allocate.L2::cache_hint" VEC TYPE " [%0], " IN         \
+                   ", %" CONSTRAINT ";" ::"l"(p),                                           \
+                   __VA_ARGS__, "l"(evict_first_policy())                                   \
+                   : "memory");                                                             \
+    } else {                                                                                \
+      asm volatile("st.global" VEC TYPE " [%0], " IN ";" ::"l"(p), __VA_ARGS__ : "memory"); \
+    }                                                                                       \
   }
-KILN_STORE(16, ".u32", "5", ".v4", "{%1, %2, %3, %4}", "r"(r.w[0]), "r"(r.w[1]), "r"(r.w[2]), "r"(r.w[3]))
+KILN_STORE(16, ".u32", "5", ".v4", "{%1, %2, %3, %4}", "r"(r.w[0]), "r"(r.w[1]), "r"(r.w[2]),
+           "r"(r.w[3]))
 KILN_STORE(8, ".u32", "3", ".v2", "{%1, %2}", "r"(r.w[0]), "r"(r.w[1]))
 KILN_STORE(4, ".u32", "2", "", "%1", "r"(r.w[0]))
 KILN_STORE(2, ".u16", "2", "", "%1", "h"(r.w[0]))
@@ -73,7 +76,7 @@ KILN_STORE(2, ".u16", "2", "", "%1", "h"(r.w[0]))
 
 template <typename T, int V>
 struct Pack {
-  Words<V * static_cast<int>(sizeof(T))> words;
+  Words<V* static_cast<int>(sizeof(T))> words;
 
   // Calls f(index, value) for each element, in order of address.
   template <typename F>
@@ -120,7 +123,7 @@ struct Pack {
 // p must be a multiple of V * sizeof(T) bytes.
 template <Hint H, int V, typename T>
 __device__ __forceinline__ Pack<T, V> load(const T* p) {
-  return {load_words<H>(p, static_cast<Words<V * static_cast<int>(sizeof(T))>*>(nullptr))};
+  return {load_words<H>(p, static_cast<Words<V* static_cast<int>(sizeof(T))>*>(nullptr))};
 }
 template <Hint H, int V, typename T>
 __device__ __forceinline__ void store(T* p, const Pack<T, V>& pack) {

@@ -1,5 +1,6 @@
-// Sums over the lanes of a warp, and what a block and a cluster need to exchange partial results. The order of the
-// additions is fixed by the shape of the launch, so results repeat from run to run, bit for bit.
+// Sums over the lanes of a warp, and what a block and a cluster need to exchange partial results.
+// The order of the additions is fixed by the shape of the launch, so results repeat from run to
+// run, bit for bit.
 #pragma once
 
 #include "kernel_sources/device/dtype.cuh"
@@ -9,10 +10,12 @@ namespace kiln {
 inline constexpr int warp_size = 32;
 inline constexpr uint32 all_lanes = 0xffffffffu;
 
-// The sum over each aligned group of `Lanes` lanes, in all of them. All lanes of the warp must take part.
+// The sum over each aligned group of `Lanes` lanes, in all of them. All lanes of the warp must take
+// part.
 template <int Lanes>
 __device__ __forceinline__ float lanes_sum(float v) {
-  static_assert(Lanes >= 1 && Lanes <= warp_size && (Lanes & (Lanes - 1)) == 0, "a group is a power of two of lanes");
+  static_assert(Lanes >= 1 && Lanes <= warp_size && (Lanes & (Lanes - 1)) == 0,
+                "a group is a power of two of lanes");
 #pragma unroll
   for (int step = Lanes / 2; step > 0; step /= 2) v += __shfl_xor_sync(all_lanes, v, step);
   return v;
@@ -31,8 +34,8 @@ __device__ __forceinline__ uint32 cluster_rank() {
   return rank;
 }
 
-// The barrier of all threads of a cluster, in two halves. What was written to shared memory before an arrive (not
-// the relaxed one) is seen after the wait.
+// The barrier of all threads of a cluster, in two halves. What was written to shared memory before
+// an arrive (not the relaxed one) is seen after the wait.
 __device__ __forceinline__ void cluster_arrive_relaxed() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
@@ -43,12 +46,14 @@ __device__ __forceinline__ void cluster_wait() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// Stores 16 bytes at the place of `local` (an address in this block's shared memory) in the shared memory of block `rank`.
+// Stores 16 bytes at the place of `local` (an address in this block's shared memory) in the shared
+// memory of block `rank`.
 __device__ __forceinline__ void store_to_cluster(void* local, uint32 rank, float4 v) {
   const uint32 own = static_cast<uint32>(__cvta_generic_to_shared(local));
   uint32 remote;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(own), "r"(rank));
-  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(remote), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
+  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(remote), "f"(v.x),
+               "f"(v.y), "f"(v.z), "f"(v.w)
                : "memory");
 }
 #endif

@@ -1,7 +1,8 @@
 // Adaptive LayerNorm, a block for each row: y = scale * norm(x) + shift.
 #include "kernel_sources/norm/row_block.cuh"
 
-static_assert(HAS_WEIGHT == 0 && HAS_BIAS == 0, "scale and shift take the place of weight and bias");
+static_assert(HAS_WEIGHT == 0 && HAS_BIAS == 0,
+              "scale and shift take the place of weight and bias");
 
 using kiln::int64;
 

@@ -1,7 +1,9 @@
-// Adaptive LayerNorm with a gate, LANES threads of a warp for each row: y = gate * (scale * norm(x) + shift).
+// Adaptive LayerNorm with a gate, LANES threads of a warp for each row: y = gate * (scale * norm(x)
+// + shift).
 #include "kernel_sources/norm/row_warp.cuh"
 
-static_assert(HAS_WEIGHT == 0 && HAS_BIAS == 0, "scale and shift take the place of weight and bias");
+static_assert(HAS_WEIGHT == 0 && HAS_BIAS == 0,
+              "scale and shift take the place of weight and bias");
 
 using kiln::int64;
 

@@ -1,4 +1,5 @@
-// LayerNorm of x + residual, a cluster of blocks for each row: both y and the rounded sum are written.
+// LayerNorm of x + residual, a cluster of blocks for each row: both y and the rounded sum are
+// written.
 #include "kernel_sources/norm/row_cluster.cuh"
 
 using kiln::int64;

@@ -1,4 +1,5 @@
-// LayerNorm of x + residual, a block for each row, read twice: both y and the rounded sum are written.
+// LayerNorm of x + residual, a block for each row, read twice: both y and the rounded sum are
+// written.
 #include "kernel_sources/norm/row_stream.cuh"
 
 using kiln::int64;

@@ -1,4 +1,5 @@
-// LayerNorm of x + residual, LANES threads of a warp for each row: both y and the rounded sum are written.
+// LayerNorm of x + residual, LANES threads of a warp for each row: both y and the rounded sum are
+// written.
 #include "kernel_sources/norm/row_warp.cuh"
 
 using kiln::int64;

@@ -1,4 +1,5 @@
-// RMSNorm of x + residual, a block for each row, read twice: both y and the rounded sum are written.
+// RMSNorm of x + residual, a block for each row, read twice: both y and the rounded sum are
+// written.
 #include "kernel_sources/norm/row_stream.cuh"
 
 static_assert(HAS_BIAS == 0, "RMSNorm has no bias");

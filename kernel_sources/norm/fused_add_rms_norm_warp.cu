@@ -1,4 +1,5 @@
-// RMSNorm of x + residual, LANES threads of a warp for each row: both y and the rounded sum are written.
+// RMSNorm of x + residual, LANES threads of a warp for each row: both y and the rounded sum are
+// written.
 #include "kernel_sources/norm/row_warp.cuh"
 
 static_assert(HAS_BIAS == 0, "RMSNorm has no bias");

@@ -1,6 +1,6 @@
-// What every row normalization shares: which operands a form has, the part of a row that one thread holds, the
-// statistics of a row and the formula. How threads are put on rows is in row_warp.cuh, row_block.cuh,
-// row_cluster.cuh and row_stream.cuh. Formulas and the error bound are in README.md.
+// What every row normalization shares: which operands a form has, the part of a row that one thread
+// holds, the statistics of a row and the formula. How threads are put on rows is in row_warp.cuh,
+// row_block.cuh, row_cluster.cuh and row_stream.cuh. Formulas and the error bound are in README.md.
 #pragma once
 
 #include "kernel_sources/device/dtype.cuh"
@@ -12,10 +12,12 @@ namespace kiln::norm {
 // A form is what differs between the ops.
 template <bool Centred, bool Residual, bool Modulated, bool Gated>
 struct Form {
-  static constexpr bool centred = Centred;      // subtract the mean (LayerNorm), or not (RMSNorm)
-  static constexpr bool residual = Residual;    // normalise x + residual, rounded, and return that sum too
-  static constexpr bool modulated = Modulated;  // scale and shift of x's size in place of weight and bias
-  static constexpr bool gated = Gated;          // and the result times a gate of x's size
+  static constexpr bool centred = Centred;  // subtract the mean (LayerNorm), or not (RMSNorm)
+  static constexpr bool residual =
+      Residual;  // normalise x + residual, rounded, and return that sum too
+  static constexpr bool modulated =
+      Modulated;                        // scale and shift of x's size in place of weight and bias
+  static constexpr bool gated = Gated;  // and the result times a gate of x's size
 };
 using LayerNorm = Form<true, false, false, false>;
 using RmsNorm = Form<false, false, false, false>;
@@ -24,8 +26,8 @@ using FusedAddRmsNorm = Form<false, true, false, false>;
 using AdaLayerNorm = Form<true, false, true, false>;
 using AdaLayerNormZero = Form<true, false, true, true>;
 
-// The tensors of a call, or of one row of it after `at`. Those that a form lacks stay null and are never touched.
-// Outputs are contiguous; an input has the stride of its rows, in elements.
+// The tensors of a call, or of one row of it after `at`. Those that a form lacks stay null and are
+// never touched. Outputs are contiguous; an input has the stride of its rows, in elements.
 template <typename E>
 struct Operands {
   const E* x = nullptr;
@@ -52,15 +54,16 @@ struct Operands {
   }
 };
 
-// Sums over `count` elements: of x - pivot and of its square. Any pivot near the values keeps the sums free of
-// cancellation; two sets with different pivots can be put together. A form that is not centred has the pivot 0.
+// Sums over `count` elements: of x - pivot and of its square. Any pivot near the values keeps the
+// sums free of cancellation; two sets with different pivots can be put together. A form that is not
+// centred has the pivot 0.
 struct __align__(16) Moments {
   float pivot, sum, square, count;
 };
 
-// Puts together the `Count` moments in shared memory, in every lane. Set 0 must not be empty. Moving all to its pivot
-// costs at most a factor `Count` of rounding error in the variance: a set's mean is that far off only where the
-// variance itself is as large (README.md).
+// Puts together the `Count` moments in shared memory, in every lane. Set 0 must not be empty.
+// Moving all to its pivot costs at most a factor `Count` of rounding error in the variance: a set's
+// mean is that far off only where the variance itself is as large (README.md).
 template <bool Centred, int Count>
 __device__ __forceinline__ Moments merge(const Moments* sets) {
   static_assert(Count >= 1 && Count <= warp_size, "a warp merges one set a lane");
@@ -151,14 +154,18 @@ __device__ __forceinline__ Pack<E, V> rounded_sum(const Pack<E, V>& a, const Pac
   return Pack<E, V>::from(u);
 }
 
-// The sum of f(value) over all elements of some packs. Four chains hide the latency of the additions.
+// The sum of f(value) over all elements of some packs. Four chains hide the latency of the
+// additions.
 struct Chains {
   float part[4] = {0.f, 0.f, 0.f, 0.f};
-  __device__ __forceinline__ float total() const { return (part[0] + part[1]) + (part[2] + part[3]); }
+  __device__ __forceinline__ float total() const {
+    return (part[0] + part[1]) + (part[2] + part[3]);
+  }
 };
 
-// What one thread of a team holds of a row (or of a cluster block's slice of it): packs first, first + Stride, …,
-// before `end`. The first `Whole` of its `Items` packs are known to be inside. Packs outside are zero and never counted.
+// What one thread of a team holds of a row (or of a cluster block's slice of it): packs first,
+// first + Stride, …, before `end`. The first `Whole` of its `Items` packs are known to be inside.
+// Packs outside are zero and never counted.
 template <class F, typename E, int V, int Items, int Whole, int Stride, bool Weight, bool Bias>
 struct Held {
   using P = Pack<E, V>;
@@ -170,7 +177,9 @@ struct Held {
   P x[Items];
   P r[F::residual ? Items : 1];
 
-  __device__ __forceinline__ bool inside(int i) const { return i < Whole || first + i * Stride < end; }
+  __device__ __forceinline__ bool inside(int i) const {
+    return i < Whole || first + i * Stride < end;
+  }
   __device__ __forceinline__ int64 pack(int i) const { return base + first + i * Stride; }
 
   // Issues the loads; nothing waits for them until `settle`.
@@ -201,15 +210,16 @@ struct Held {
     }
   }
 
-  // The moments of what `Lanes` neighbouring threads hold together: `count` elements. Two passes over the registers;
-  // the pivot is the mean as well as it could be rounded.
+  // The moments of what `Lanes` neighbouring threads hold together: `count` elements. Two passes
+  // over the registers; the pivot is the mean as well as it could be rounded.
   template <int Lanes>
   __device__ __forceinline__ Moments moments(float count) const {
     if constexpr (!F::centred) {
       Chains square;
 #pragma unroll
       for (int i = 0; i < Items; ++i)
-        x[i].each([&](int j, float v) { square.part[j % 4] = __fmaf_rn(v, v, square.part[j % 4]); });
+        x[i].each(
+            [&](int j, float v) { square.part[j % 4] = __fmaf_rn(v, v, square.part[j % 4]); });
       return {0.f, 0.f, lanes_sum<Lanes>(square.total()), count};
     } else {
       Chains plain;
@@ -249,7 +259,8 @@ struct Held {
 
   // Writes the results; `factors(i)` gives what belongs to pack i.
   template <Hint Store, typename G>
-  __device__ __forceinline__ void write(const Operands<E>& row, const Normaliser& n, G factors) const {
+  __device__ __forceinline__ void write(const Operands<E>& row, const Normaliser& n,
+                                        G factors) const {
 #pragma unroll
     for (int i = 0; i < Items; ++i)
       if (inside(i)) kiln::store<Store, V>(row.y + pack(i) * V, factors(i).apply(n, x[i]));
@@ -260,7 +271,8 @@ struct Held {
 enum class Early : int {
   late = 0,       // after the statistics, pack by pack: fewest registers
   registers = 1,  // before them; weight and bias once for all rows of the block
-  shared = 2,     // weight and bias once for all rows, into shared memory; each thread reads back its own
+  shared =
+      2,  // weight and bias once for all rows, into shared memory; each thread reads back its own
 };
 
 // Bytes of dynamic shared memory that Early::shared needs: THREADS * Items * (weight + bias) packs.

@@ -1,13 +1,15 @@
-// A block for each row, which its threads hold in registers between the statistics and the result: one read, one
-// barrier, one write.
+// A block for each row, which its threads hold in registers between the statistics and the result:
+// one read, one barrier, one write.
 //
-//   LOOP       0: a block takes one row; 1: several; 2: several, and the next is loaded before the present one is reduced
+//   LOOP       0: a block takes one row; 1: several; 2: several, and the next is loaded before the
+//   present one is reduced
 #pragma once
 
 #include "kernel_sources/norm/constants.cuh"
 #include "kernel_sources/norm/row.cuh"
 
-static_assert((ROW_SIZE / VEC + THREADS - 1) / THREADS <= 32, "a thread holds at most 32 accesses of its row");
+static_assert((ROW_SIZE / VEC + THREADS - 1) / THREADS <= 32,
+              "a thread holds at most 32 accesses of its row");
 static_assert(LOOP >= 0 && LOOP <= 2, "LOOP has three values");
 
 namespace kiln::norm {

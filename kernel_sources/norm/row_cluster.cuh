@@ -1,14 +1,16 @@
-// A cluster of CLUSTER blocks for each long row: each block holds a slice in registers, and the blocks exchange the
-// moments of their slices through distributed shared memory.
+// A cluster of CLUSTER blocks for each long row: each block holds a slice in registers, and the
+// blocks exchange the moments of their slices through distributed shared memory.
 //
 //   CLUSTER    blocks of a cluster
-//   LOOP       0: a cluster takes one row; 1: several; 2: several, and the next is loaded before the present one is reduced
+//   LOOP       0: a cluster takes one row; 1: several; 2: several, and the next is loaded before
+//   the present one is reduced
 #pragma once
 
 #include "kernel_sources/norm/constants.cuh"
 #include "kernel_sources/norm/row.cuh"
 
-static_assert(CLUSTER >= 2 && CLUSTER <= 16 && (CLUSTER & (CLUSTER - 1)) == 0, "a cluster has 2, 4, 8 or 16 blocks");
+static_assert(CLUSTER >= 2 && CLUSTER <= 16 && (CLUSTER & (CLUSTER - 1)) == 0,
+              "a cluster has 2, 4, 8 or 16 blocks");
 static_assert(ROW_SIZE / VEC >= CLUSTER, "every block of the cluster could hold a part of the row");
 static_assert((ROW_SIZE / VEC + CLUSTER * THREADS - 1) / (CLUSTER * THREADS) <= 32,
               "a thread holds at most 32 accesses of its row");
@@ -19,8 +21,8 @@ static_assert(LOOP >= 0 && LOOP <= 2, "LOOP has three values");
 
 namespace kiln::norm {
 
-// Grid: a multiple of CLUSTER blocks, launched as clusters of CLUSTER; at most one cluster a row. A cluster takes every
-// (gridDim.x / CLUSTER)-th row.
+// Grid: a multiple of CLUSTER blocks, launched as clusters of CLUSTER; at most one cluster a row. A
+// cluster takes every (gridDim.x / CLUSTER)-th row.
 template <class F>
 __device__ __forceinline__ void cluster_rows(const Operands<DTYPE>& call, int64 rows) {
   constexpr int packs = ROW_SIZE / VEC;
@@ -31,7 +33,8 @@ __device__ __forceinline__ void cluster_rows(const Operands<DTYPE>& call, int64 
   using Row = Held<F, DTYPE, VEC, items, whole, THREADS, HAS_WEIGHT, HAS_BIAS>;
   __shared__ Moments warps[2][THREADS / warp_size];  // by turns: one barrier a row is enough
   __shared__ Moments slices[2][CLUSTER];
-  cluster_arrive_relaxed();  // waited for below: a block's shared memory may be written once that block runs
+  cluster_arrive_relaxed();  // waited for below: a block's shared memory may be written once that
+                             // block runs
 
   const int rank = static_cast<int>(cluster_rank());
   Row held;
@@ -56,7 +59,8 @@ __device__ __forceinline__ void cluster_rows(const Operands<DTYPE>& call, int64 
     __syncthreads();
     const Moments block = merge<F::centred, THREADS / warp_size>(warps[turn]);
     if (threadIdx.x < CLUSTER)
-      store_to_cluster(&slices[turn][rank], threadIdx.x, make_float4(block.pivot, block.sum, block.square, block.count));
+      store_to_cluster(&slices[turn][rank], threadIdx.x,
+                       make_float4(block.pivot, block.sum, block.square, block.count));
     cluster_arrive();
     cluster_wait();
     const Moments m = merge<F::centred, CLUSTER>(slices[turn]);

@@ -1,5 +1,6 @@
-// A block for each row of any length and alignment: one pass for the statistics, one for the result. Nothing is held
-// between them but the moments, so the row is read twice (the second time out of L2 where it fits).
+// A block for each row of any length and alignment: one pass for the statistics, one for the
+// result. Nothing is held between them but the moments, so the row is read twice (the second time
+// out of L2 where it fits).
 #pragma once
 
 #include "kernel_sources/norm/constants.cuh"
@@ -33,17 +34,19 @@ struct Tile : Held<F, DTYPE, VEC, UNROLL, Whole ? UNROLL : 0, THREADS, HAS_WEIGH
   }
 };
 
-// The moments of the elements that this thread has seen. The pivot is the mean of what its warp sees in the first tile.
+// The moments of the elements that this thread has seen. The pivot is the mean of what its warp
+// sees in the first tile.
 struct Running {
   float pivot = 0.f, sum = 0.f, square = 0.f, count = 0.f;
 
   template <class F, bool Whole>
-  __device__ __forceinline__ void take(const Operands<DTYPE>& row, int64 at, int64 left) {
+  __device__ __forceinline__ void take(const Operands<DTYPE>& row, int64 at, int64 left,
+                                       bool first) {
     Tile<F, Whole> t(at, static_cast<int>(left));
     t.template fetch<Hint(LOAD_HINT)>(row);
     t.template settle<Hint(STORE_HINT)>(row, true);
     const float seen = t.warp_count();
-    if (F::centred && at == 0) {
+    if (F::centred && first) {
       Chains plain;
 #pragma unroll
       for (int i = 0; i < UNROLL; ++i) t.x[i].each([&](int j, float v) { plain.part[j % 4] += v; });
@@ -55,9 +58,11 @@ struct Running {
   }
 };
 
-// The result for one tile. Where the form writes the sum, each thread reads back just what it wrote itself.
+// The result for one tile. Where the form writes the sum, each thread reads back just what it wrote
+// itself.
 template <class F, bool Whole>
-__device__ __forceinline__ void give(const Operands<DTYPE>& row, const Normaliser& n, int64 at, int64 left) {
+__device__ __forceinline__ void give(const Operands<DTYPE>& row, const Normaliser& n, int64 at,
+                                     int64 left) {
   Tile<F, Whole> t(at, static_cast<int>(left));
   FactorStore<Tile<F, Whole>, THREADS, Early::registers> factors;
 #pragma unroll
@@ -74,25 +79,43 @@ __device__ __forceinline__ void give(const Operands<DTYPE>& row, const Normalise
   t.template write<Hint(STORE_HINT)>(row, n, [&](int i) { return factors.get(t, row, i); });
 }
 
+// The moments of `length` packs from `begin` on, which the block reads together. Where the length
+// is known when compiling (Length, else -1), so is the number of tiles: the loop is unrolled and
+// more loads are in flight.
+template <class F, int64 Length>
+__device__ __forceinline__ Moments block_moments(const Operands<DTYPE>& row, int64 begin,
+                                                 int64 length, Moments* warps) {
+  constexpr int64 tile = static_cast<int64>(THREADS) * UNROLL;
+  const int64 end = Length >= 0 ? Length : length;
+  const int64 whole = end / tile * tile;
+  Running own;
+  for (int64 at = 0; at < whole; at += tile) own.take<F, true>(row, begin + at, tile, at == 0);
+  if (whole < end) own.take<F, false>(row, begin + whole, end - whole, whole == 0);
+  const float sum = lanes_sum<warp_size>(own.sum), square = lanes_sum<warp_size>(own.square);
+  if (threadIdx.x % warp_size == 0)
+    warps[threadIdx.x / warp_size] = {own.pivot, sum, square, own.count};
+  __syncthreads();
+  return merge<F::centred, THREADS / warp_size>(warps);
+}
+
+template <class F, int64 Length>
+__device__ __forceinline__ void write_results(const Operands<DTYPE>& row, const Normaliser& n,
+                                              int64 begin, int64 length) {
+  constexpr int64 tile = static_cast<int64>(THREADS) * UNROLL;
+  const int64 end = Length >= 0 ? Length : length;
+  const int64 whole = end / tile * tile;
+  for (int64 at = 0; at < whole; at += tile) give<F, true>(row, n, begin + at, tile);
+  if (whole < end) give<F, false>(row, n, begin + whole, end - whole);
+}
+
 // Grid: one block a row.
 template <class F>
 __device__ __forceinline__ void stream_rows(const Operands<DTYPE>& call) {
   constexpr int64 packs = ROW_SIZE / VEC;
-  constexpr int64 tile = static_cast<int64>(THREADS) * UNROLL;
-  constexpr int64 whole = packs / tile * tile;
   __shared__ Moments warps[THREADS / warp_size];
   const Operands<DTYPE> row = call.at(blockIdx.x, ROW_SIZE);
-
-  Running own;
-  for (int64 at = 0; at < whole; at += tile) own.take<F, true>(row, at, tile);
-  if constexpr (whole < packs) own.take<F, false>(row, whole, packs - whole);
-  const float sum = lanes_sum<warp_size>(own.sum), square = lanes_sum<warp_size>(own.square);
-  if (threadIdx.x % warp_size == 0) warps[threadIdx.x / warp_size] = {own.pivot, sum, square, own.count};
-  __syncthreads();
-  const Normaliser n = normaliser<F::centred>(merge<F::centred, THREADS / warp_size>(warps), ROW_SIZE, EPS);
-
-  for (int64 at = 0; at < whole; at += tile) give<F, true>(row, n, at, tile);
-  if constexpr (whole < packs) give<F, false>(row, n, whole, packs - whole);
+  const Moments m = block_moments<F, packs>(row, 0, packs, warps);
+  write_results<F, packs>(row, normaliser<F::centred>(m, ROW_SIZE, EPS), 0, packs);
 }
 
 }  // namespace kiln::norm

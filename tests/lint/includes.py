@@ -14,7 +14,7 @@ CORE = {
 OUTSIDERS = ("kernel_sources", "backends", "examples")  # public headers and their own folder only
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 STANDARD = re.compile(r"^[a-z_0-9]+$")
-SYSTEM = re.compile(r"^((sys|linux|net|arpa|netinet)/.*|(dlfcn|unistd|fcntl|pthread|sched|signal|spawn|poll|cpuid|"
+SYSTEM = re.compile(r"^((sys|linux|net|arpa|netinet)/.*|(dlfcn|elf|unistd|fcntl|pthread|sched|signal|spawn|poll|cpuid|"
                     r"immintrin|xmmintrin|stdint|stddef|stdlib|string|math|errno|limits|link|time)\.h)$")
 DEVICE = re.compile(r"^(cuda_(fp16|bf16|fp8|fp6|fp4)\.h|cuda_pipeline.*|mma\.h|cooperative_groups.*|cuda/.*)$")
 # options.h holds only macros: with them a plugin states which Abseil it was built with.

@@ -1,0 +1,22 @@
+// RMSNorm of x + residual, a cluster of blocks for each row, read twice: both y and the rounded sum
+// are written.
+#include "kernel_sources/norm/row_cluster_stream.cuh"
+
+static_assert(HAS_BIAS == 0, "RMSNorm has no bias");
+
+using kiln::int64;
+
+extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, BLOCKS_PER_SM)
+    fused_add_rms_norm_cluster_stream(const DTYPE* x, const DTYPE* residual, const DTYPE* weight,
+                                      DTYPE* y, DTYPE* residual_out, int64 /*rows*/, int64 x_stride,
+                                      int64 residual_stride) {
+  kiln::norm::Operands<DTYPE> call;
+  call.x = x;
+  call.x_stride = x_stride;
+  call.residual = residual;
+  call.residual_stride = residual_stride;
+  call.weight = weight;
+  call.y = y;
+  call.residual_out = residual_out;
+  kiln::norm::cluster_stream_rows<kiln::norm::FusedAddRmsNorm>(call);
+}
