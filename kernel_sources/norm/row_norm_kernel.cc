@@ -29,6 +29,16 @@ std::vector<std::string> headers_of(std::string_view placement) {
   return headers;
 }
 
+// Rows a block and the loop over them go together: one is nothing without the other.
+void tidy(Config& config) {
+  if (config["rows_per_block"] == 0) return;  // a placement without the choice
+  if (config["loop"] == 0) {
+    config.set("rows_per_block", 1);
+  } else if (config["rows_per_block"] == 1) {
+    config.set("rows_per_block", config["cluster"] == 0 ? 2 : 16);
+  }
+}
+
 void add_new(std::vector<Config>& configs, Config config) {
   if (std::find(configs.begin(), configs.end(), config) == configs.end())
     configs.push_back(std::move(config));
@@ -86,19 +96,20 @@ std::vector<Config> RowNormKernel::autotune_configs(const DeviceFacts& facts) co
   const Config base = default_config(facts);
   const auto lists = choices(facts);
   std::vector<Config> configs = {base};
-  for (std::size_t i = 0; i < lists.size(); ++i) {
-    for (const std::int64_t value : lists[i].second) {
+  const auto add = [&](Config config) {
+    tidy(config);
+    if (can_run(config, facts)) add_new(configs, std::move(config));
+  };
+  for (const auto& [name, values] : lists) {
+    for (const std::int64_t value : values) {
       Config one = base;
-      one.set(lists[i].first, value);
-      if (can_run(one, facts)) add_new(configs, one);
-      // Choices act on each other (threads and hints, say), so pairs are tried as well, but no
-      // more.
-      for (std::size_t k = i + 1; k < lists.size(); ++k) {
-        for (const std::int64_t other : lists[k].second) {
-          Config two = one;
-          two.set(lists[k].first, other);
-          if (can_run(two, facts)) add_new(configs, two);
-        }
+      one.set(name, value);
+      add(one);
+      // What the first list holds acts on all others, so they are tried with each of its values.
+      for (const std::int64_t first : lists.front().second) {
+        Config two = one;
+        if (name != lists.front().first) two.set(lists.front().first, first);
+        add(two);
       }
     }
   }

@@ -53,7 +53,8 @@ class RowNormKernel : public Kernel {
   static Refusal refusal(const LayerNormCall& call);
 
   std::vector<Program> programs(const DeviceFacts& facts, const Config& config) const override;
-  // The default and what differs from it in one or two choices.
+  // The default first, then what differs from it in one choice, and in one more together with the
+  // placement's first.
   std::vector<Config> autotune_configs(const DeviceFacts& facts) const override;
 
  protected:
@@ -73,7 +74,8 @@ class RowNormKernel : public Kernel {
   virtual std::int64_t blocks(const Config& config, int sm_count, std::int64_t rows) const = 0;
   // Dynamic shared memory of a block.
   virtual std::int64_t smem_bytes(const Config& /*config*/) const { return 0; }
-  // Values to try for each name of the default configuration; names that are not listed stay.
+  // Values to try for names of the default configuration, first the name that acts on all others;
+  // what is not listed stays.
   virtual std::vector<std::pair<std::string, std::vector<std::int64_t>>> choices(
       const DeviceFacts& facts) const = 0;
   // Whether a program can be made of `config`: the static_asserts of the device code, and the
