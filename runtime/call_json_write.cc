@@ -156,11 +156,14 @@ Json json_of(const Selection& selection) {
 }
 
 std::string kind_name(const absl::Status& status) {
-  if (const ErrorKind kind = error_kind(status); kind != ErrorKind::none)
+  if (const ErrorKind kind = error_kind(status); kind != ErrorKind::none) {
     return std::string(to_string(kind));
-  std::string name = absl::StatusCodeToString(status.code());
-  for (char& c : name) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  std::string name;  // "INVALID_ARGUMENT" as "InvalidArgument", like the kinds
+  bool in_word = false;
+  for (char c : absl::StatusCodeToString(status.code())) {
+    if (c != '_') name += in_word && c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    in_word = c != '_';
   }
   return name;
 }

@@ -59,13 +59,6 @@ const auto* find_name(const Pairs& pairs, std::string_view name) {
   return static_cast<decltype(&pairs.front().second)>(nullptr);
 }
 
-// The terms of one pattern with what they stand for: dimensions before the list of unknown length,
-// and after it.
-struct Split {
-  int known = 0;     // dimensions that the other terms take
-  int unknown = -1;  // index of the list whose length is not known
-};
-
 }  // namespace
 
 absl::StatusOr<ShapeTerms> parse_shape_pattern(std::string_view pattern) {
@@ -124,40 +117,45 @@ absl::StatusOr<std::optional<Dims>> ShapeBindings::resolve(const ShapeTerm& term
 
 absl::StatusOr<bool> ShapeBindings::match(const ShapeTerms& terms, const Dims& shape) {
   // First the lengths: all but one list must be known, and that one takes what is left.
-  Split split;
-  absl::InlinedVector<std::optional<Dims>, 8> resolved;
+  Lengths lengths;
   for (std::size_t i = 0; i < terms.size(); ++i) {
-    KILN_ASSIGN_OR_RETURN(std::optional<Dims> dims, resolve(terms[i]));
-    if (terms[i].is_list() && !dims && split.unknown >= 0) {
+    KILN_ASSIGN_OR_RETURN(const std::optional<Dims> dims, resolve(terms[i]));
+    lengths.known.push_back(dims);
+    if (dims || !terms[i].is_list()) {
+      lengths.left -= dims ? dims->size() : 1;
+    } else if (lengths.unknown < 0) {
+      lengths.unknown = static_cast<int>(i);
+    } else {
       return absl::InvalidArgumentError(
           absl::StrFormat("the lengths of *%s and *%s cannot both follow from one shape",
-                          terms[static_cast<std::size_t>(split.unknown)].name, terms[i].name));
+                          terms[static_cast<std::size_t>(lengths.unknown)].name, terms[i].name));
     }
-    if (terms[i].is_list() && !dims)
-      split.unknown = static_cast<int>(i);
-    else
-      split.known += dims ? dims->size() : 1;
-    resolved.push_back(dims);
   }
-  const int left = shape.size() - split.known;
-  if (left < 0 || (left > 0 && split.unknown < 0)) return false;
+  lengths.left += shape.size();
+  if (lengths.left < 0 || (lengths.left > 0 && lengths.unknown < 0)) return false;
+  const std::size_t num_dims = dims_.size(), num_lists = lists_.size();
+  if (bind(terms, lengths, shape)) return true;
+  dims_.resize(num_dims);  // what a shape that does not fit would say is not known
+  lists_.resize(num_lists);
+  return false;
+}
 
+bool ShapeBindings::bind(const ShapeTerms& terms, const Lengths& lengths, const Dims& shape) {
   int at = 0;
   for (std::size_t i = 0; i < terms.size(); ++i) {
     const ShapeTerm& term = terms[i];
-    if (static_cast<int>(i) == split.unknown) {
-      const auto begin = shape.begin() + at;
-      lists_.emplace_back(term.name, Dims(std::span<const std::int64_t>(begin, begin + left)));
-      at += left;
+    if (static_cast<int>(i) == lengths.unknown) {
+      const std::int64_t* begin = shape.begin() + at;
+      const std::int64_t* end = begin + lengths.left;
+      lists_.emplace_back(term.name, Dims(std::span<const std::int64_t>(begin, end)));
+      at += lengths.left;
     } else if (term.kind == ShapeTerm::Kind::dim) {  // a name may come twice in one pattern
       const std::int64_t* extent = find_name(dims_, term.name);
-      if (extent == nullptr)
-        dims_.emplace_back(term.name, shape[at]);
-      else if (*extent != shape[at])
-        return false;
+      if (extent == nullptr) dims_.emplace_back(term.name, shape[at]);
+      if (extent != nullptr && *extent != shape[at]) return false;
       ++at;
     } else {
-      for (std::int64_t extent : *resolved[i]) {
+      for (std::int64_t extent : *lengths.known[i]) {
         if (shape[at++] != extent) return false;
       }
     }

@@ -44,9 +44,9 @@ class KILN_EXPORT ShapeBindings {
   // `params` answers "@p" and "*@p"; must outlive this.
   explicit ShapeBindings(const ParamValues& params) : params_(&params) {}
 
-  // True when `shape` has the form of `terms`; names that had no meaning get theirs, also when the
-  // answer is false. InvalidArgument: two lists of the pattern have no known length, or a parameter
-  // is missing or of another type.
+  // True when `shape` has the form of `terms`; then names that had no meaning get theirs.
+  // InvalidArgument: two lists of the pattern have no known length, or a parameter is missing or of
+  // another type.
   absl::StatusOr<bool> match(const ShapeTerms& terms, const Dims& shape);
 
   // The shape that `terms` stand for. InvalidArgument: a name has no meaning yet, or there are too
@@ -57,6 +57,14 @@ class KILN_EXPORT ShapeBindings {
   std::string describe(const ShapeTerms& terms) const;
 
  private:
+  // How the dimensions of a shape are shared out.
+  struct Lengths {
+    absl::InlinedVector<std::optional<Dims>, 8>
+        known;         // what each term stands for, where it is known
+    int unknown = -1;  // index of the list that is not
+    int left = 0;      // dimensions for that list
+  };
+  bool bind(const ShapeTerms& terms, const Lengths& lengths, const Dims& shape);
   // The dimensions `term` stands for; nullopt when it has no meaning yet.
   absl::StatusOr<std::optional<Dims>> resolve(const ShapeTerm& term) const;
 

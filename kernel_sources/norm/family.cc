@@ -1,15 +1,13 @@
-#include <kiln/ops/layer_norm.h>
 #include <kiln/registry.h>
 
 #include "batch_norm_family.h"
-#include "reference.h"
+#include "row_norm_family.h"
 
 namespace kiln {
 
 void register_norm(Registry& registry);
 void register_norm(Registry& registry) {
-  registry.add_op<LayerNormFwdOp>();
-  registry.add_reference("LayerNormFwdOp", layer_norm_reference);
+  register_row_norms(registry);
   register_batch_norms(registry);
 }
 

@@ -54,9 +54,9 @@ struct Signature {
   std::vector<ParamDecl> params;
   std::vector<ParamDecl> execution_params;
   std::vector<TensorParam> outputs;
-  // The largest error a kernel of this op may have against the reference in double, in units of the
-  // output's dtype's rounding step at the size of the value, plus as many at the size of the whole
-  // output (see docs/numerics.md).
+  // The largest error a kernel of this op may have against the reference in double, in steps: the rounding step of the
+  // output's dtype at the size of the value, plus that of float32 arithmetic at the size of the output's largest value
+  // (docs/numerics.md).
   double tolerance_steps = 4;
 };
 

@@ -1,0 +1,70 @@
+#include "cli/call_arguments.h"
+
+#include "cli/session.h"
+
+#include <absl/strings/str_format.h>
+
+namespace kiln::cli {
+namespace {
+
+bool is_object(std::string_view word) {
+  const std::size_t first = word.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && word[first] == '{';
+}
+
+internal::FindSignature finder(Runtime& runtime) {
+  return [&runtime](std::string_view op) { return find_signature(runtime, op); };
+}
+
+}  // namespace
+
+absl::StatusOr<const Signature*> find_signature(Runtime& runtime, std::string_view op) {
+  runtime.load_backends();
+  KILN_ASSIGN_OR_RETURN(const OpType* type, runtime.op_type(op));
+  return &type->signature;
+}
+
+absl::StatusOr<std::vector<NamedCall>> parse_call_words(Runtime& runtime,
+                                                        const std::vector<std::string>& words) {
+  std::vector<NamedCall> calls;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::string op;
+    if (!is_object(words[i])) {
+      // An unknown op is the likelier mistake than a missing object, so it is looked for first.
+      op = words[i];
+      const absl::StatusOr<const Signature*> known = find_signature(runtime, op);
+      if (!known.ok()) return absl::InvalidArgumentError(message_of(known.status()));
+      if (++i == words.size() || !is_object(words[i])) {
+        return absl::InvalidArgumentError(
+            absl::StrFormat("call: %s must be followed by its JSON object: got %s", op,
+                            i == words.size() ? "nothing" : "\"" + words[i] + "\""));
+      }
+    }
+    KILN_ASSIGN_OR_RETURN(ParsedCall call, internal::parse_call(words[i], finder(runtime), op));
+    std::string name = call.op;
+    calls.push_back({std::move(name), std::move(call)});
+  }
+  return calls;
+}
+
+absl::StatusOr<ParsedCall> parse_one_call(Runtime& runtime, const std::vector<std::string>& words) {
+  KILN_ASSIGN_OR_RETURN(std::vector<NamedCall> calls, parse_call_words(runtime, words));
+  if (calls.size() != 1) {
+    return absl::InvalidArgumentError(absl::StrFormat("call: must be one: got %d", calls.size()));
+  }
+  return std::move(calls.front().call);
+}
+
+absl::StatusOr<std::vector<NamedCall>> read_call_file(Runtime& runtime, const std::string& path) {
+  KILN_ASSIGN_OR_RETURN(const std::string text, read_input(path));
+  const std::string name = path == "-" ? "stdin" : path;
+  KILN_ASSIGN_OR_RETURN(std::vector<internal::CallLine> lines,
+                        internal::parse_calls(text, name, finder(runtime)));
+  std::vector<NamedCall> calls;
+  for (internal::CallLine& line : lines) {
+    calls.push_back({absl::StrFormat("%s:%d", name, line.line), std::move(line.call)});
+  }
+  return calls;
+}
+
+}  // namespace kiln::cli

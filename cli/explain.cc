@@ -1,0 +1,139 @@
+#include <kiln/runtime.h>
+
+#include "cli/call_arguments.h"
+#include "cli/device_arguments.h"
+#include "cli/session.h"
+#include "runtime/call_json.h"
+#include "runtime/tools.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <memory>
+
+namespace kiln::cli {
+namespace {
+
+struct ExplainArguments {
+  std::vector<std::string> call;
+  DeviceArguments devices;
+};
+
+struct Explained {
+  std::vector<tools::PlannedKernel> kernels;
+  std::string no_artifacts;  // why they were not looked for; empty when they were
+};
+
+// Without its compiler a device's artifacts have no key, but what would be chosen is still known.
+absl::StatusOr<Explained> explain_on(Op& op, const CallArgs& args, const Place& place) {
+  Explained explained;
+  auto kernels = tools::explain_call(op, args, place.device.type, place.facts, /*look_up=*/true);
+  if (!kernels.ok() && absl::IsFailedPrecondition(kernels.status())) {
+    explained.no_artifacts = message_of(kernels.status());
+    kernels = tools::explain_call(op, args, place.device.type, place.facts, /*look_up=*/false);
+  }
+  if (!kernels.ok()) return kernels.status();
+  explained.kernels = *std::move(kernels);
+  return explained;
+}
+
+Json kernel_json(const Place& place, const tools::PlannedKernel& kernel) {
+  Json json;
+  json["board"] = place.name;
+  json["interface"] = kernel.interface;
+  json["call"] = kernel.call;
+  json.update(internal::json_of(kernel.selection));
+  json["identity"] = kernel.selection.chosen ? Json(kernel.identity.hash()) : Json();
+  json["identity_text"] = kernel.selection.chosen ? Json(kernel.identity.text()) : Json();
+  json["config"] = Json::object();
+  for (const auto& [name, value] : kernel.config.values()) json["config"][name] = value;
+  json["programs"] = Json::array();
+  for (const tools::PlannedProgram& program : kernel.programs) {
+    Json one;
+    one["source"] = program.program.source;
+    one["target"] = program.target;
+    one["key"] = to_hex(program.key);
+    one["tier"] = program.tier ? Json(std::string(cache::to_string(*program.tier))) : Json();
+    json["programs"].push_back(std::move(one));
+  }
+  return json;
+}
+
+void print_kernel(const tools::PlannedKernel& kernel) {
+  std::printf("  %s: %s\n", kernel.interface.c_str(), kernel.call.c_str());
+  for (const Verdict& verdict : kernel.selection.verdicts) {
+    std::printf("    %-24s %-12s %s\n", verdict.key.c_str(),
+                std::string(to_string(verdict.kind)).c_str(), verdict.reason.c_str());
+  }
+  if (!kernel.selection.error.ok()) {
+    std::printf("    none: %s\n", indented(message_of(kernel.selection.error), 4).c_str());
+    return;
+  }
+  std::printf("    identity %s %s\n", kernel.identity.hash().c_str(),
+              kernel.identity.text().c_str());
+  if (!kernel.config.empty()) std::printf("    config   %s\n", to_string(kernel.config).c_str());
+  for (const tools::PlannedProgram& program : kernel.programs) {
+    std::printf(
+        "    program  %s for %s: %s, key %s\n", program.program.source.c_str(),
+        program.target.c_str(),
+        program.tier ? ("in " + std::string(cache::to_string(*program.tier))).c_str() : "not built",
+        to_hex(program.key).c_str());
+  }
+}
+
+absl::StatusOr<Exit> explain(const Session& session, const ExplainArguments& arguments) {
+  Runtime& runtime = Runtime::instance();
+  KILN_ASSIGN_OR_RETURN(const ParsedCall call, parse_one_call(runtime, arguments.call));
+  KILN_ASSIGN_OR_RETURN(const std::vector<Place> places,
+                        places_of(runtime, arguments.devices, call.device));
+  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<Op> op, runtime.create_op(call.op, call.params));
+  bool all_served = true;
+  const std::string target = runtime.default_target();
+  Json json;
+  json["op"] = call.op;
+  json["target"] = target.empty() ? Json() : Json(target);
+  json["boards"] = Json::array();
+  json["plan"] = Json::array();
+  for (const Place& place : places) {
+    const ParsedCall here = internal::on_device(call, op->signature(), place.device);
+    KILN_ASSIGN_OR_RETURN(const Explained explained, explain_on(*op, here.args, place));
+    Json board;
+    board["name"] = place.name;
+    board["device"] = std::string(place.device.type.name());
+    board["facts"] = internal::json_of(place.facts);
+    if (!explained.no_artifacts.empty()) board["no_artifacts"] = explained.no_artifacts;
+    json["boards"].push_back(std::move(board));
+    if (!session.json)
+      std::printf("%s on %s (%s)\n", call.op.c_str(), place.name.c_str(),
+                  to_string(place.facts).c_str());
+    for (const tools::PlannedKernel& kernel : explained.kernels) {
+      all_served = all_served && kernel.selection.error.ok();
+      if (session.json)
+        json["plan"].push_back(kernel_json(place, kernel));
+      else
+        print_kernel(kernel);
+    }
+    if (!session.json && !explained.no_artifacts.empty()) {
+      std::printf("  artifacts were not looked for: %s\n",
+                  indented(explained.no_artifacts, 2).c_str());
+    }
+  }
+  if (session.json) print_json(json);
+  return all_served ? Exit::ok : Exit::cannot_do;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand(
+      "explain", "which implementation serves each kernel call of an op, and why");
+  auto arguments = std::make_shared<ExplainArguments>();
+  command->add_option("CALL", arguments->call, "an op and its JSON")->required()->expected(1, 2);
+  add_device_options(*command, arguments->devices);
+  command->callback([&session, arguments] {
+    session.command = [&session, arguments] { return explain(session, *arguments); };
+  });
+}
+
+}  // namespace kiln::cli

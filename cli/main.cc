@@ -1,0 +1,75 @@
+#include <kiln/version.h>
+
+#include "cli/session.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <exception>
+#include <string_view>
+
+namespace {
+
+using kiln::cli::Exit;
+using kiln::cli::Session;
+
+// A command line that cannot be read has no parsed flags, so --json is looked for by hand.
+bool wants_json(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--json") return true;
+  }
+  return false;
+}
+
+void build_app(CLI::App& app, Session& session) {
+  app.set_version_flag("--version", "kiln " KILN_VERSION_STRING);
+  app.add_flag("--json", session.json, "print JSON");
+  app.require_subcommand(1);
+  app.fallthrough();
+  kiln::cli::add_ops(app, session);
+  kiln::cli::add_explain(app, session);
+  kiln::cli::add_run(app, session);
+  kiln::cli::add_warm(app, session);
+  kiln::cli::add_compile(app, session);
+  kiln::cli::add_cache(app, session);
+  kiln::cli::add_why(app, session);
+  kiln::cli::add_check(app, session);
+  kiln::cli::add_doctor(app, session);
+  app.footer(
+      "A CALL is an op with its JSON:\n"
+      "  LayerNormFwdOp '{\"params\":{\"normalized_shape\":[4096]},\n"
+      "                   \"inputs\":{\"x\":{\"dtype\":\"float16\",\"shape\":[8192,4096]}}}'\n"
+      "or that object alone with a field \"op\". Exit codes: 0 ok, 2 wrong usage, 3 cannot be "
+      "done.");
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Kiln builds GPU kernels on first call.", "kiln");
+  Session session;
+  build_app(app, session);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {  // --help, --version
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    session.json = wants_json(argc, argv);
+    kiln::cli::report_error(session, absl::InvalidArgumentError(e.what()));
+    std::fprintf(stderr, "Run with --help for more information.\n");
+    return static_cast<int>(Exit::usage);
+  }
+  const absl::StatusOr<Exit> result = session.command();
+  if (result.ok()) return static_cast<int>(*result);
+  kiln::cli::report_error(session, result.status());
+  return static_cast<int>(kiln::cli::exit_for(result.status()));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& e) {  // out of memory, most likely
+    std::fprintf(stderr, "kiln: %s\n", e.what());
+    return static_cast<int>(Exit::cannot_do);
+  }
+}

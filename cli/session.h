@@ -1,0 +1,59 @@
+#ifndef KILN_CLI_SESSION_H_
+#define KILN_CLI_SESSION_H_
+
+#include <kiln/status.h>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <functional>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+// What the subcommands of `kiln` share. Each subcommand is one file with one function that adds it;
+// what it does runs after the command line has been read, so that `kiln --help` loads nothing.
+namespace kiln::cli {
+
+using Json = nlohmann::ordered_json;
+
+// How `kiln` ends. Scripts rely on these numbers.
+enum class Exit {
+  ok = 0,
+  usage = 2,      // bad flags, a malformed CALL, an unknown op, field, arch or board
+  cannot_do = 3,  // no implementation, a failed build or check, no device
+};
+
+struct Session {
+  bool json = false;
+  std::function<absl::StatusOr<Exit>()> command;  // of the subcommand that was named
+};
+
+// Wrong usage for bad input, except for a source that does not compile: that was asked for rightly.
+Exit exit_for(const absl::Status& status);
+
+// The message on stderr and, with --json, {"error":{"kind","message"}} on stdout.
+void report_error(const Session& session, const absl::Status& status);
+void print_json(const Json& json);
+// "0.123 s", whatever the locale.
+std::string seconds_text(double seconds);
+// `text` with every line but the first indented by `spaces`.
+std::string indented(const std::string& text, int spaces);
+// The contents of a file, or of stdin for "-". InvalidArgument names the file and why it cannot be
+// read.
+absl::StatusOr<std::string> read_input(const std::string& path);
+
+void add_ops(CLI::App& app, Session& session);
+void add_explain(CLI::App& app, Session& session);
+void add_run(CLI::App& app, Session& session);
+void add_warm(CLI::App& app, Session& session);
+void add_compile(CLI::App& app, Session& session);
+void add_cache(CLI::App& app, Session& session);
+void add_why(CLI::App& app, Session& session);
+void add_check(CLI::App& app, Session& session);
+void add_doctor(CLI::App& app, Session& session);
+
+}  // namespace kiln::cli
+
+#endif  // KILN_CLI_SESSION_H_

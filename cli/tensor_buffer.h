@@ -1,0 +1,58 @@
+#ifndef KILN_CLI_TENSOR_BUFFER_H_
+#define KILN_CLI_TENSOR_BUFFER_H_
+
+#include <kiln/device_support.h>
+#include <kiln/signature.h>
+#include <kiln/tensor.h>
+
+#include "cli/test_values.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace kiln::cli {
+
+// Memory of one tensor of a call as its ArgSpec states it: strides, and exactly that alignment.
+// Every byte that is no element is 0xFF (a NaN in every floating dtype), also some before and
+// behind the tensor, so that what a kernel reads beside it poisons the result, and what it writes
+// there is seen. Move-only.
+class TensorBuffer {
+ public:
+  // On the stream's device; in host memory when `support` is null.
+  static absl::StatusOr<TensorBuffer> allocate(DeviceSupport* support, const Stream& stream,
+                                               const ArgSpec& arg);
+  TensorBuffer(TensorBuffer&& other) noexcept;
+  TensorBuffer& operator=(TensorBuffer&&) = delete;
+  ~TensorBuffer();
+
+  const Tensor& tensor() const { return tensor_; }
+
+  // Fills every element; without values they stay 0xFF.
+  void set(const TestValues& values);
+  absl::Status upload();
+  absl::Status download();
+  // The elements as doubles in row-major order, as of the last set() or download().
+  std::vector<double> elements() const;
+  // True when no byte beside the elements was written, as of the last download().
+  bool surroundings_intact() const;
+
+ private:
+  TensorBuffer() = default;
+  // Calls f(position, offset) for every element: its place in row-major order and its byte offset
+  // in the image.
+  template <class F>
+  void for_each(F f) const;
+
+  DeviceSupport* support_ = nullptr;
+  Stream stream_;
+  void* memory_ = nullptr;  // on the device, as many bytes as the image
+  std::size_t first_ = 0;   // byte offset of the element at index 0
+  std::vector<char> image_;
+  Tensor tensor_;
+};
+
+}  // namespace kiln::cli
+
+#endif  // KILN_CLI_TENSOR_BUFFER_H_
