@@ -15,8 +15,8 @@ namespace kiln {
 int access_width(const BatchNormCall& call);
 int access_width(const GroupNormCall& call);
 
-// Entries whose identity is what the binary and the launches need: never how many channels or items a call has, unless
-// the way of working follows from it.
+// Entries whose identity is what the binary and the launches need: never how many channels or items
+// a call has, unless the way of working follows from it.
 template <class K>
 Entry<K> batch_norm_entry(const BatchNormCall& c) {
   const int vec = access_width(c);
@@ -59,7 +59,8 @@ class BatchNormTrainKernel : public SetsKernel<Way>, public BatchNormTrainFwdInt
   }
 };
 
-// Moves instance norm's running statistics; the second kernel of each training entry, used where a call has them.
+// Moves instance norm's running statistics; the second kernel of each training entry, used where a
+// call has them.
 class InstanceNormTrack : public Kernel {
  public:
   std::vector<Program> programs(const DeviceFacts& facts, const Config& config) const override;
@@ -115,8 +116,8 @@ class GroupNormKernel : public SetsKernel<Way>, public GroupNormFwdInterface {
   absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight,
                        const Tensor& bias, const Tensor& y, void* workspace) const override {
     const std::int64_t channels = x.shape[1] / groups_, spatial = x.shape[2];
-    SetsCall call = this->call_of({x.shape[0] * groups_, channels, spatial, spatial,
-                                   channels * spatial, groups_});
+    SetsCall call = this->call_of(
+        {x.shape[0] * groups_, channels, spatial, spatial, channels * spatial, groups_});
     call.x = x.data;
     call.y = y.data;
     call.weight = weight.data;

@@ -100,9 +100,8 @@ absl::Status BatchNormFwdOp::execute(const CallView& call) {
     if (!memory.ok()) return memory.status();
     scratch = *memory;
   }
-  return call.kernel<BatchNormTrainFwdInterface>(0).forward(call.stream(), x, given(1), given(2),
-                                                            given(3), given(4), y, output(1),
-                                                            output(2), scratch);
+  return call.kernel<BatchNormTrainFwdInterface>(0).forward(
+      call.stream(), x, given(1), given(2), given(3), given(4), y, output(1), output(2), scratch);
 }
 
 absl::Status BatchNormFwdOp::forward(const Stream& stream, const Tensor& x,

@@ -7,9 +7,9 @@
 
 namespace kiln {
 
-// Batch, instance and group normalization in double on the host; signatures as kiln::Reference. Instance norm by running
-// statistics does not round these to x's dtype, which it cannot see: for float16 and bfloat16 give it values that are
-// exact there.
+// Batch, instance and group normalization in double on the host; signatures as kiln::Reference.
+// Instance norm by running statistics does not round these to x's dtype, which it cannot see: for
+// float16 and bfloat16 give it values that are exact there.
 absl::Status batch_norm_reference(const ParamValues& params, const ParamValues& execution_params,
                                   std::span<const HostTensor> inputs,
                                   std::span<const HostTensor> outputs);

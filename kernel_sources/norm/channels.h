@@ -14,8 +14,8 @@ Tensor as_channels(const Tensor& x);
 // The call spec of x, with the alignment left as it is.
 BatchNormCall channels_call(const TensorSpec& x, double eps, double momentum);
 
-// What batch and instance norm want beyond their signature, whose inputs are x, running_mean, running_var, ….
-// `by_running`: the running statistics are needed.
+// What batch and instance norm want beyond their signature, whose inputs are x, running_mean,
+// running_var, …. `by_running`: the running statistics are needed.
 absl::Status check_channels(std::string_view op, const CallArgs& args, double eps, double momentum,
                             bool by_running);
 

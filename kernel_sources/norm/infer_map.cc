@@ -15,16 +15,17 @@ struct InferCall {
 }  // namespace
 
 std::vector<Program> InferMap::programs(const DeviceFacts&, const Config& config) const {
-  return {Program{.source = "kernel_sources/norm/fwd_infer_kernel.cu",
-                  .headers = {"kernel_sources/device/dtype.cuh", "kernel_sources/device/memory.cuh"},
-                  .kernels = {"fwd_infer_kernel"},
-                  .constants = {{"DTYPE", dtype_},
-                                {"FACTOR", factor_},
-                                {"VEC", std::int64_t{vec_}},
-                                {"ROUND_STATISTICS", rounded_},
-                                {"THREADS", config["threads"]},
-                                {"UNROLL", config["unroll"]},
-                                {"STORE_HINT", config["store_hint"]}}}};
+  return {
+      Program{.source = "kernel_sources/norm/fwd_infer_kernel.cu",
+              .headers = {"kernel_sources/device/dtype.cuh", "kernel_sources/device/memory.cuh"},
+              .kernels = {"fwd_infer_kernel"},
+              .constants = {{"DTYPE", dtype_},
+                            {"FACTOR", factor_},
+                            {"VEC", std::int64_t{vec_}},
+                            {"ROUND_STATISTICS", rounded_},
+                            {"THREADS", config["threads"]},
+                            {"UNROLL", config["unroll"]},
+                            {"STORE_HINT", config["store_hint"]}}}};
 }
 
 Config InferMap::default_config(const DeviceFacts&) const {
@@ -58,9 +59,9 @@ absl::Status InferMap::run(const Stream& stream, const Tensor& x, const Tensor& 
   const std::int64_t block = threads * loaded.config["unroll"];
   const std::int64_t blocks = (call.packs + block - 1) / block;
   if (blocks >= std::int64_t{1} << 31) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "%d elements in accesses of %d are more than a grid of 2^31 blocks serves", x.elements(),
-        vec_));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%d elements in accesses of %d are more than a grid of 2^31 blocks serves",
+                        x.elements(), vec_));
   }
   return launch(loaded, 0, stream,
                 LaunchShape{.grid = {static_cast<std::uint32_t>(blocks), 1, 1},

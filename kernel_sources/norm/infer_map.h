@@ -7,7 +7,8 @@
 
 namespace kiln {
 
-// A map of x by the running statistics of its channels: what batch and instance norm share in inference.
+// A map of x by the running statistics of its channels: what batch and instance norm share in
+// inference.
 class InferMap : public Kernel {
  public:
   // `factor` is the dtype of weight and bias; `rounded`: statistics are rounded to x's dtype first.

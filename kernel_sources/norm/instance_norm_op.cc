@@ -9,7 +9,8 @@ namespace kiln::inline v1 {
 
 std::size_t InstanceNormTrainFwdInterface::workspace_bytes(const BatchNormCall& call) {
   const std::int64_t sets = call.batch * call.channels;
-  // Behind what a way of working needs: a mean and a variance of each instance, for the running statistics.
+  // Behind what a way of working needs: a mean and a variance of each instance, for the running
+  // statistics.
   return static_cast<std::size_t>(
       InstanceNormTrainKernel<SplitSets>::tracked_offset(sets, call.spatial) + sets * 8);
 }
@@ -75,19 +76,18 @@ absl::Status InstanceNormFwdOp::execute(const CallView& call) {
   const Tensor x = as_channels(call.input(0)), y = as_channels(call.output(0));
   if (x.elements() == 0) return absl::OkStatus();
   if (!use_input_stats_) {
-    return call.kernel<InstanceNormInferFwdInterface>(0).forward(
-        call.stream(), x, given(1), given(2), given(3), given(4), y);
+    return call.kernel<InstanceNormInferFwdInterface>(0).forward(call.stream(), x, given(1),
+                                                                 given(2), given(3), given(4), y);
   }
   const BatchNormCall spec = channels_call(x.spec(), eps_, momentum_);
   void* scratch = nullptr;
   if (call.has_input(1) || SplitSets::serves(spec.batch * spec.channels, spec.spatial)) {
-    auto memory =
-        workspace(call.stream(), InstanceNormTrainFwdInterface::workspace_bytes(spec));
+    auto memory = workspace(call.stream(), InstanceNormTrainFwdInterface::workspace_bytes(spec));
     if (!memory.ok()) return memory.status();
     scratch = *memory;
   }
-  return call.kernel<InstanceNormTrainFwdInterface>(0).forward(
-      call.stream(), x, given(1), given(2), given(3), given(4), y, scratch);
+  return call.kernel<InstanceNormTrainFwdInterface>(0).forward(call.stream(), x, given(1), given(2),
+                                                               given(3), given(4), y, scratch);
 }
 
 absl::Status InstanceNormFwdOp::forward(const Stream& stream, const Tensor& x,

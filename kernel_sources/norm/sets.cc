@@ -17,18 +17,18 @@ constexpr std::int64_t kStream = 1, kKeep = 0;
 
 Program sets_program(const char* name, const SetsFacts& facts, const Config& config) {
   const std::string folder = "kernel_sources/norm/";
-  Program program{.source = folder + name + ".cu",
-                  .headers = {"kernel_sources/device/dtype.cuh", "kernel_sources/device/memory.cuh",
-                              "kernel_sources/device/reduce.cuh", folder + "row.cuh",
-                              folder + "sets.cuh"},
-                  .kernels = {name},
-                  .constants = {{"DTYPE", facts.dtype},
-                                {"FACTOR", facts.factor},
-                                {"VEC", std::int64_t{facts.vec}},
-                                {"PER_PIECE", facts.per_piece},
-                                {"CONTIGUOUS", facts.contiguous},
-                                {"THREADS", config["threads"]},
-                                {"STORE_HINT", config["store_hint"]}}};
+  Program program{
+      .source = folder + name + ".cu",
+      .headers = {"kernel_sources/device/dtype.cuh", "kernel_sources/device/memory.cuh",
+                  "kernel_sources/device/reduce.cuh", folder + "row.cuh", folder + "sets.cuh"},
+      .kernels = {name},
+      .constants = {{"DTYPE", facts.dtype},
+                    {"FACTOR", facts.factor},
+                    {"VEC", std::int64_t{facts.vec}},
+                    {"PER_PIECE", facts.per_piece},
+                    {"CONTIGUOUS", facts.contiguous},
+                    {"THREADS", config["threads"]},
+                    {"STORE_HINT", config["store_hint"]}}};
   return program;
 }
 
@@ -60,7 +60,8 @@ Config WideSets::with_threads(std::int64_t threads) const {
 }
 
 Config WideSets::default_config(const DeviceFacts&) const {
-  // Two accesses in flight hide most of the latency; more threads fill a multiprocessor that has one or two blocks.
+  // Two accesses in flight hide most of the latency; more threads fill a multiprocessor that has
+  // one or two blocks.
   return with_threads(ceil_div(packs_, packs_ <= 128 ? 1 : 2));
 }
 
@@ -157,10 +158,10 @@ SplitPlan SplitSets::plan(const Config& config, std::int64_t sets, std::int64_t 
   SplitPlan plan;
   plan.sets = static_cast<std::uint32_t>(sets);
   plan.parts = static_cast<std::uint32_t>(parts);
-  // As many tasks between a set's two reads as there are blocks at work: few enough to find it in L2, enough that
-  // nobody waits for its statistics.
-  plan.lag = static_cast<std::uint32_t>(
-      std::clamp<std::int64_t>((blocks + parts) / (2 * parts), 1, sets));
+  // As many tasks between a set's two reads as there are blocks at work: few enough to find it in
+  // L2, enough that nobody waits for its statistics.
+  plan.lag =
+      static_cast<std::uint32_t>(std::clamp<std::int64_t>((blocks + parts) / (2 * parts), 1, sets));
   auto* at = static_cast<std::byte*>(workspace);
   plan.moments = at;
   plan.statistics = at + sets * parts * 16;

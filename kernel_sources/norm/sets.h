@@ -9,8 +9,8 @@
 #include <type_traits>
 #include <vector>
 
-// How batch, instance and group normalization put threads on sets of elements that share their statistics (sets.cuh
-// says what a set is). Each class here is one way; all are plain values.
+// How batch, instance and group normalization put threads on sets of elements that share their
+// statistics (sets.cuh says what a set is). Each class here is one way; all are plain values.
 namespace kiln {
 
 // A call's sets, in elements. A set is `pieces` runs of `piece` elements, `stride` apart.
@@ -20,7 +20,8 @@ struct SetsShape {
   std::int64_t count() const { return pieces * piece; }
 };
 
-// The facts of a program: what its binary depends on besides the configuration. Each is a fact of an identity.
+// The facts of a program: what its binary depends on besides the configuration. Each is a fact of
+// an identity.
 struct SetsFacts {
   DType dtype = DType::float16;   // of x and y
   DType factor = DType::float32;  // of weight and bias
@@ -98,7 +99,8 @@ class SplitSets {
  public:
   static constexpr std::int64_t kFewestElements = 65536;  // of a set
   static constexpr std::int64_t kMostSets = 1023;
-  static constexpr std::int64_t kSmallestPart = 1024;  // elements of a part in any configuration, at least
+  static constexpr std::int64_t kSmallestPart =
+      1024;  // elements of a part in any configuration, at least
   explicit SplitSets(const SetsFacts& facts, std::int64_t packs) : facts_(facts), packs_(packs) {}
   // Whether parts can be counted in 32 bits.
   static bool countable(std::int64_t sets, std::int64_t count) {
@@ -140,8 +142,7 @@ class SetsKernel : public Kernel {
   absl::Status run(const Stream& stream, const SetsCall& call, void* workspace) const {
     const Loaded& loaded = this->loaded(stream);
     if constexpr (std::is_same_v<Way, SplitSets>) {
-      const std::int64_t blocks =
-          loaded.facts.sm_count * loaded.config["blocks_per_sm"];
+      const std::int64_t blocks = loaded.facts.sm_count * loaded.config["blocks_per_sm"];
       const SplitPlan plan = way_.plan(loaded.config, call.sets, blocks, workspace);
       const std::int64_t counters = call.sets + 1;
       absl::Status begun =
@@ -151,11 +152,11 @@ class SetsKernel : public Kernel {
                  plan.taken, counters);
       if (!begun.ok()) return begun;
       const std::int64_t tasks = 2 * std::int64_t{plan.sets} * plan.parts;
-      return launch(loaded, 0, stream,
-                    LaunchShape{.grid = {static_cast<std::uint32_t>(std::min(blocks, tasks)), 1, 1},
-                                .block = {static_cast<std::uint32_t>(loaded.config["threads"]), 1,
-                                          1}},
-                    call, plan);
+      return launch(
+          loaded, 0, stream,
+          LaunchShape{.grid = {static_cast<std::uint32_t>(std::min(blocks, tasks)), 1, 1},
+                      .block = {static_cast<std::uint32_t>(loaded.config["threads"]), 1, 1}},
+          call, plan);
     } else {
       return launch(loaded, 0, stream, way_.shape(loaded.config, call.sets), call);
     }

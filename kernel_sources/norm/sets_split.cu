@@ -116,6 +116,7 @@ __device__ __forceinline__ void add_moments(const SetsCall& call, const SplitPla
   }
   before = __shfl_sync(all_lanes, before, 0);
   if (before + 1 != plan.parts) return;
+  __syncwarp();
   __threadfence();  // the other lanes read what other blocks wrote
   const SetStatistics s = statistics(call, merge_parts(plan.moments + static_cast<int64>(task.set) * plan.parts, plan.parts));
   if (threadIdx.x != 0) return;

@@ -12,8 +12,8 @@ namespace kiln::inline v1 {
 
 // Batch normalization by the batch's own statistics: for each channel c
 //   y = (x - mean) / sqrt(var + eps) * weight + bias
-// with mean and (biased) var over the batch and all of L, accumulated in float32, centred, and one rounding to the
-// dtype at the end. Results do not change from run to run.
+// with mean and (biased) var over the batch and all of L, accumulated in float32, centred, and one
+// rounding to the dtype at the end. Results do not change from run to run.
 struct BatchNormTrainFwdInterface : KernelInterface<BatchNormCall> {
   KILN_KERNEL_INTERFACE(BatchNormTrainFwdInterface, forward)
 
@@ -46,12 +46,11 @@ struct BatchNormInferFwdInterface : KernelInterface<BatchNormCall> {
 
 // Batch normalization of x [B, C, *L].
 //   x: float16, bfloat16 or float32
-//   running_mean, running_var: float32 [C], optional as a pair; needed in inference, written in place in training
-//   weight, bias: float32 [C], optional
-//   y: like x
-//   mean, rstd: float32 [C], the statistics used, for the backward pass: only in training (else empty); may be null
-// Training wants more than one value a channel. An empty x leaves the running statistics alone and makes mean and rstd
-// NaN.
+//   running_mean, running_var: float32 [C], optional as a pair; needed in inference, written in
+//   place in training weight, bias: float32 [C], optional y: like x mean, rstd: float32 [C], the
+//   statistics used, for the backward pass: only in training (else empty); may be null
+// Training wants more than one value a channel. An empty x leaves the running statistics alone and
+// makes mean and rstd NaN.
 class KILN_EXPORT BatchNormFwdOp final : public OpOf<BatchNormFwdOp> {
  public:
   using Interfaces = kiln::Interfaces<Named<"batch_norm_fwd_train", BatchNormTrainFwdInterface>,

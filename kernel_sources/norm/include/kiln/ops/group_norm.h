@@ -27,15 +27,16 @@ struct GroupNormCall {
 
 // Group normalization: for each of the C / groups neighbouring channels of a batch item together
 //   y = (x - mean) / sqrt(var + eps) * weight + bias
-// with mean and (biased) var over them and L, accumulated in float32, centred, and one rounding to the dtype at the
-// end; weight and bias are those of the channel.
+// with mean and (biased) var over them and L, accumulated in float32, centred, and one rounding to
+// the dtype at the end; weight and bias are those of the channel.
 struct GroupNormFwdInterface : KernelInterface<GroupNormCall> {
   KILN_KERNEL_INTERFACE(GroupNormFwdInterface, forward)
 
   // Bytes of workspace that a call needs, whatever implementation serves it.
   KILN_EXPORT static std::size_t workspace_bytes(const GroupNormCall& call);
 
-  // All tensors are contiguous in `call.dtype` on the stream's device; null data: not there. Only y is written.
+  // All tensors are contiguous in `call.dtype` on the stream's device; null data: not there. Only y
+  // is written.
   //   x, y: [B, C, S]; y does not overlap x
   //   weight, bias: [C]
   //   workspace: `workspace_bytes(call)` bytes, aligned to 16

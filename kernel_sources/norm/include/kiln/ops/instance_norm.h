@@ -12,7 +12,8 @@ namespace kiln::inline v1 {
 
 // Instance normalization by each instance's own statistics: for each channel of each batch item
 //   y = (x - mean) / sqrt(var + eps) * weight + bias
-// with mean and (biased) var over L, accumulated in float32, centred, and one rounding to the dtype at the end.
+// with mean and (biased) var over L, accumulated in float32, centred, and one rounding to the dtype
+// at the end.
 struct InstanceNormTrainFwdInterface : KernelInterface<BatchNormCall> {
   KILN_KERNEL_INTERFACE(InstanceNormTrainFwdInterface, forward)
 
@@ -21,7 +22,8 @@ struct InstanceNormTrainFwdInterface : KernelInterface<BatchNormCall> {
 
   // All tensors are contiguous on the stream's device; null data: not there.
   //   x, y: [B, C, S] in `call.dtype`; y does not overlap x
-  //   running_mean, running_var: float32 [C], both or none; written in place: moved by `call.momentum` towards the
+  //   running_mean, running_var: float32 [C], both or none; written in place: moved by
+  //   `call.momentum` towards the
   //     batch's mean of the instances' means, and of their unbiased variances
   //   weight, bias: [C] in `call.dtype`
   //   workspace: `workspace_bytes(call)` bytes, aligned to 16
@@ -42,10 +44,10 @@ struct InstanceNormInferFwdInterface : KernelInterface<BatchNormCall> {
 
 // Instance normalization of x [B, C, *L].
 //   x: float16, bfloat16 or float32
-//   running_mean, running_var: float32 [C], optional as a pair; needed without use_input_stats, else written in place
-//   weight, bias: [C], x's dtype, optional
-//   y: like x
-// Input statistics want more than one value an instance. An empty x leaves the running statistics alone.
+//   running_mean, running_var: float32 [C], optional as a pair; needed without use_input_stats,
+//   else written in place weight, bias: [C], x's dtype, optional y: like x
+// Input statistics want more than one value an instance. An empty x leaves the running statistics
+// alone.
 class KILN_EXPORT InstanceNormFwdOp final : public OpOf<InstanceNormFwdOp> {
  public:
   using Interfaces =
