@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -80,6 +81,7 @@ FileInfo info_of(const struct ::stat& st) {
   if (S_ISDIR(st.st_mode)) info.type = FileType::directory;
   if (S_ISLNK(st.st_mode)) info.type = FileType::symlink;
   info.owner = st.st_uid;
+  info.group = st.st_gid;
   info.mode = st.st_mode & 07777;
   info.size = st.st_size;
   info.modified = absl::TimeFromTimespec(st.st_mtim);
@@ -180,6 +182,20 @@ class RealFileSystem final : public FileSystem {
   absl::Status touch(const Fd& fd) override {
     if (::futimens(fd.get(), nullptr) != 0) return errno_status(errno, "futimens");
     return absl::OkStatus();
+  }
+
+  absl::Status set_mode(const Fd& fd, std::uint32_t mode) override {
+    if (::fchmod(fd.get(), mode) != 0) return errno_status(errno, "fchmod");
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Mapping> map(const Fd& fd, std::size_t size) override {
+    if (size == 0) return Mapping();
+    void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+    if (data == MAP_FAILED) return errno_status(errno, "mmap");
+    // A hint alone: a cold file is read ahead in large pieces, beside what the caller does.
+    ::madvise(data, size, MADV_WILLNEED);
+    return Mapping(data, size);
   }
 
  private:

@@ -4,6 +4,7 @@
 #include <kiln/export.h>
 
 #include "base/fd.h"
+#include "base/mapping.h"
 
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
@@ -30,6 +31,7 @@ enum class FileType { regular, directory, symlink, other };
 struct FileInfo {
   FileType type = FileType::other;
   std::uint32_t owner = 0;  // user id
+  std::uint32_t group = 0;  // group id
   std::uint32_t mode = 0;   // permission bits, 07777
   std::int64_t size = 0;    // bytes
   absl::Time modified;
@@ -67,6 +69,10 @@ class KILN_EXPORT FileSystem {
   virtual absl::StatusOr<std::vector<std::string>> list_dir(const std::string& path) = 0;
   // Sets the modification time to the file system's own now.
   virtual absl::Status touch(const Fd& fd) = 0;
+  // Permission bits, whatever the process's umask is.
+  virtual absl::Status set_mode(const Fd& fd, std::uint32_t mode) = 0;
+  // The first `size` bytes, read-only. The descriptor may be closed afterwards.
+  virtual absl::StatusOr<Mapping> map(const Fd& fd, std::size_t size) = 0;
 };
 
 // The real one; lives as long as the process.

@@ -2,6 +2,8 @@
 
 #include <kiln/status.h>
 
+#include "cache/bytes.h"
+
 #include <absl/strings/str_format.h>
 #include <zstd.h>
 
@@ -27,19 +29,6 @@ constexpr int kCompressionLevel = 3;
 constexpr std::uint64_t kMaxImageBytes = 1ull << 30;
 constexpr std::uint32_t kMaxFields = 1u << 16;
 
-void append_u32(std::string& out, std::uint32_t value) {
-  for (int i = 0; i < 4; ++i, value >>= 8) out += static_cast<char>(value & 255);
-}
-
-void append_u64(std::string& out, std::uint64_t value) {
-  for (int i = 0; i < 8; ++i, value >>= 8) out += static_cast<char>(value & 255);
-}
-
-void append_hash(std::string& out, const Hash128& hash) {
-  append_u64(out, hash.high);
-  append_u64(out, hash.low);
-}
-
 void append_fields(std::string& out, const std::vector<KeyField>& fields) {
   append_u32(out, static_cast<std::uint32_t>(fields.size()));
   for (const KeyField& field : fields) {
@@ -48,51 +37,16 @@ void append_fields(std::string& out, const std::vector<KeyField>& fields) {
   }
 }
 
-// Takes values off the front of a buffer; after the first that is not there all of them are empty
-// and ok() is false.
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : rest_(bytes) {}
-
-  bool ok() const { return ok_; }
-  bool at_end() const { return ok_ && rest_.empty(); }
-
-  std::string_view bytes(std::uint64_t size) {
-    if (!ok_ || size > rest_.size()) {
-      ok_ = false;
-      return {};
-    }
-    const std::string_view out = rest_.substr(0, static_cast<std::size_t>(size));
-    rest_.remove_prefix(static_cast<std::size_t>(size));
-    return out;
+std::vector<KeyField> read_fields(Reader& reader) {
+  const std::uint32_t count = reader.u32();
+  std::vector<KeyField> out;
+  if (count > kMaxFields) reader.fail();
+  for (std::uint32_t i = 0; reader.ok() && i < count; ++i) {
+    const std::string_view name = reader.prefixed();
+    out.push_back({std::string(name), std::string(reader.prefixed())});
   }
-  std::uint64_t number(int width) {
-    const std::string_view raw = bytes(static_cast<std::uint64_t>(width));
-    std::uint64_t value = 0;
-    for (std::size_t i = raw.size(); i-- > 0;)
-      value = value << 8 | static_cast<unsigned char>(raw[i]);
-    return value;
-  }
-  std::string_view prefixed() { return bytes(number(8)); }
-  Hash128 hash() {
-    const std::uint64_t high = number(8);
-    return {high, number(8)};
-  }
-  std::vector<KeyField> fields() {
-    const std::uint64_t count = number(4);
-    std::vector<KeyField> out;
-    if (count > kMaxFields) ok_ = false;
-    for (std::uint64_t i = 0; ok_ && i < count; ++i) {
-      const std::string_view name = prefixed();
-      out.push_back({std::string(name), std::string(prefixed())});
-    }
-    return out;
-  }
-
- private:
-  std::string_view rest_;
-  bool ok_ = true;
-};
+  return out;
+}
 
 // Compression whose output depends on nothing but the bytes: one thread, fixed level, size in the
 // frame.
@@ -179,7 +133,7 @@ std::string serialize(const Artifact& artifact) {
 absl::StatusOr<Artifact> parse_artifact(std::string_view bytes) {
   KILN_ASSIGN_OR_RETURN(const std::string_view body, checked_body(bytes));
   Reader reader(body);
-  const std::uint64_t version = reader.number(4);
+  const std::uint32_t version = reader.u32();
   if (version != kFormatVersion) {
     return absl::FailedPreconditionError(
         absl::StrFormat("artifact: format version must be %d, got %d", kFormatVersion, version));
@@ -189,9 +143,9 @@ absl::StatusOr<Artifact> parse_artifact(std::string_view bytes) {
   out.key.compiler = reader.hash();
   out.kind = std::string(reader.prefixed());
   out.metadata = std::string(reader.prefixed());
-  out.source_fields = reader.fields();
-  out.compiler_fields = reader.fields();
-  const std::uint64_t image_bytes = reader.number(8);
+  out.source_fields = read_fields(reader);
+  out.compiler_fields = read_fields(reader);
+  const std::uint64_t image_bytes = reader.u64();
   const std::string_view payload = reader.prefixed();
   if (!reader.at_end()) {
     return absl::DataLossError(

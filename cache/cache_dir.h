@@ -9,9 +9,24 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace kiln::cache {
+
+// How a folder is used.
+struct FolderRules {
+  bool strict = false;
+  bool create = true;  // false: a read-only layer; nothing below it is made or changed
+  // Members of the folder's group, one of this process's own, are trusted like this user: files may
+  // be theirs, and what is made is writable by the group. Never on by itself.
+  bool group_shared = false;
+};
+
+// Ok when `path` is a `want` that nobody but this user and root could have written, or members of
+// `group` where one is given. PermissionDenied names what must hold.
+absl::Status check_trusted(const FileInfo& info, FileType want, const std::string& path,
+                           std::optional<std::uint32_t> group = std::nullopt);
 
 // The folder of a disk tier: its layout, whom it trusts, and what happens when it gives trouble.
 //
@@ -22,16 +37,17 @@ namespace kiln::cache {
 //
 // A cached binary is code. Folders and files must therefore belong to this user or to root, and
 // nobody else may have been able to write them; links are not followed. Thread-safe.
-class CacheDir {
+class KILN_EXPORT CacheDir {
  public:
   // `path` is made absolute once, so that a later change or removal of the current folder does not
   // matter.
-  CacheDir(FileSystem& fs, std::string path, bool strict);
+  CacheDir(FileSystem& fs, std::string path, FolderRules rules);
 
   // Ok when the folder exists or could be made, and is trusted.
   const absl::Status& state() const { return state_; }
   const std::string& path() const { return path_; }
   FileSystem& fs() const { return fs_; }
+  bool is_writable() const { return rules_.create; }
 
   std::string artifact_folder(const CompileKey& key) const;
   std::string artifact_path(const CompileKey& key) const;
@@ -40,6 +56,8 @@ class CacheDir {
   std::string lease_folder() const { return path_ + "/leases"; }
   std::string quarantine_folder() const { return path_ + "/quarantine"; }
 
+  // A file for writing that others of the group may replace where the folder is shared.
+  absl::StatusOr<Fd> create_file(const std::string& path) const;
   // Makes `folder`, one of the above, as far as it is missing, and checks it.
   absl::Status make_folder(const std::string& folder) const;
   // Ok: trusted. NotFound: not there. PermissionDenied: names what must hold.
@@ -52,10 +70,13 @@ class CacheDir {
 
  private:
   absl::Status prepare();
+  absl::Status make_shared_dirs(const std::string& folder) const;
+  absl::Status check(const FileInfo& info, FileType want, const std::string& path) const;
 
   FileSystem& fs_;
   std::string path_;
-  const bool strict_;
+  const FolderRules rules_;
+  std::optional<std::uint32_t> group_;  // whose members are trusted, where the folder is shared
   absl::Status state_;
   mutable std::atomic<std::int64_t> errors_{0};
 };

@@ -51,21 +51,40 @@ bool same_view(const LeaseView& a, const LeaseView& b) {
 
 }  // namespace
 
-class Lease::Impl {
+// The file of a lease; removed with the last pointer to this.
+class HeldLease {
  public:
-  Impl(std::shared_ptr<LeaseFiles> files, std::string path, Fd fd)
+  HeldLease(std::shared_ptr<LeaseFiles> files, std::string path, Fd fd)
       : files_(std::move(files)), path_(std::move(path)), fd_(std::move(fd)), pid_(::getpid()) {}
-  ~Impl() {
+  ~HeldLease() {
     // A forked child has a copy of this object, but the lease is its parent's.
     if (pid_ == ::getpid()) files_->release(path_, fd_);
   }
+  HeldLease(const HeldLease&) = delete;
+  HeldLease& operator=(const HeldLease&) = delete;
   const Fd& fd() const { return fd_; }
+  const LeaseFiles& files() const { return *files_; }
 
  private:
   const std::shared_ptr<LeaseFiles> files_;
   const std::string path_;
   const Fd fd_;
   const pid_t pid_;
+};
+
+class Lease::Impl {
+ public:
+  Impl(std::shared_ptr<const HeldLease> held, const CompileKey& key)
+      : held_(std::move(held)), key_(key) {}
+  ~Impl() {
+    if (held_->files().keeper()) held_->files().keeper()(key_, held_);
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+ private:
+  const std::shared_ptr<const HeldLease> held_;
+  const CompileKey key_;
 };
 
 Lease::Lease() = default;
@@ -94,7 +113,7 @@ absl::StatusOr<Lease> LeaseFiles::acquire(const CompileKey& key, absl::Time dead
   absl::Duration pause = kFirstPoll;
   for (bool waited = false;; waited = true) {
     if (waited && built_meanwhile(key, inode_before)) return Lease();
-    absl::StatusOr<Lease> mine = create(path);
+    absl::StatusOr<Lease> mine = create(path, key);
     if (mine.ok()) return mine;
     if (!absl::IsAlreadyExists(mine.status())) return without(mine.status());
     if (!waited) ++waits_;
@@ -124,15 +143,15 @@ absl::StatusOr<Lease> LeaseFiles::acquire(const CompileKey& key, absl::Time dead
   }
 }
 
-absl::StatusOr<Lease> LeaseFiles::create(const std::string& path) {
-  KILN_ASSIGN_OR_RETURN(Fd fd, dir_->fs().create(path));
+absl::StatusOr<Lease> LeaseFiles::create(const std::string& path, const CompileKey& key) {
+  KILN_ASSIGN_OR_RETURN(Fd fd, dir_->create_file(path));
   if (const absl::Status written = write_all(dir_->fs(), fd, lease_text()); !written.ok()) {
     dir_->fs().unlink(path).IgnoreError();
     return written;
   }
-  auto impl = std::make_unique<Lease::Impl>(shared_from_this(), path, std::move(fd));
-  heartbeat_.add(&impl->fd());
-  return Lease(std::move(impl));
+  auto held = std::make_shared<const HeldLease>(shared_from_this(), path, std::move(fd));
+  heartbeat_.add(&held->fd());
+  return Lease(std::make_unique<Lease::Impl>(std::move(held), key));
 }
 
 void LeaseFiles::release(const std::string& path, const Fd& fd) {

@@ -14,10 +14,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace kiln::cache {
@@ -61,6 +63,13 @@ class LeaseFiles : public std::enable_shared_from_this<LeaseFiles> {
   LeaseFiles(std::shared_ptr<const CacheDir> dir, absl::Duration lease_wait,
              absl::Duration heartbeat);
 
+  // Called with the key and the file of a lease that its owner lets go of: whoever keeps the
+  // pointer keeps the lease.
+  using Keeper = std::function<void(const CompileKey& key, std::shared_ptr<const void> held)>;
+  // Before the first lease is taken.
+  void set_keeper(Keeper keeper) { keeper_ = std::move(keeper); }
+  const Keeper& keeper() const { return keeper_; }
+
   // As Store::lease.
   absl::StatusOr<Lease> acquire(const CompileKey& key, absl::Time deadline);
   // Removes the file if it still is the one behind `fd`.
@@ -69,7 +78,7 @@ class LeaseFiles : public std::enable_shared_from_this<LeaseFiles> {
   std::int64_t waits() const { return waits_.load(); }
 
  private:
-  absl::StatusOr<Lease> create(const std::string& path);
+  absl::StatusOr<Lease> create(const std::string& path, const CompileKey& key);
   absl::StatusOr<LeaseView> look(const std::string& path);
   bool is_stale(const LeaseView& view, absl::Time seen_since) const;
   void take_away(const std::string& path, const LeaseView& stale);
@@ -79,6 +88,7 @@ class LeaseFiles : public std::enable_shared_from_this<LeaseFiles> {
   const std::shared_ptr<const CacheDir> dir_;
   const absl::Duration lease_wait_;
   Heartbeat heartbeat_;
+  Keeper keeper_;
   std::atomic<std::int64_t> waits_{0};
 };
 

@@ -5,8 +5,9 @@
 #include <absl/base/thread_annotations.h>
 #include <absl/container/flat_hash_map.h>
 
+#include <array>
+#include <atomic>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -28,6 +29,9 @@ std::int64_t bytes_of(const Artifact& artifact) {
          bytes_of(artifact.source_fields) + bytes_of(artifact.compiler_fields);
 }
 
+// Hits take the lock of one shard, for a look-up and a copied pointer, and write nothing that other
+// shards read. The order of use is kept in ticks that only a put advances: hits between two puts
+// are of one age.
 class MemoryTier final : public Tier {
  public:
   explicit MemoryTier(std::int64_t max_bytes) : max_bytes_(max_bytes) {}
@@ -38,53 +42,97 @@ class MemoryTier final : public Tier {
   absl::StatusOr<Shared> find(const Artifact& wanted) override {
     Shared found;
     {
-      MutexLock lock(mutex_);
-      const auto it = rows_.find(wanted.key);
-      if (it == rows_.end()) return Shared();
-      order_.splice(order_.begin(), order_, it->second);
-      found = it->second->artifact;
+      Shard& shard = shard_of(wanted.key);
+      MutexLock lock(shard.mutex);
+      const auto it = shard.rows.find(wanted.key);
+      if (it == shard.rows.end()) return Shared();
+      it->second.used = tick_.load(std::memory_order_relaxed) + 1;
+      found = it->second.artifact;
     }
     // Sources are long: they are compared without the lock.
     if (!same_request(*found, wanted)) found.reset();
     return found;
   }
 
+  // Looks at every row: asked on a miss alone, where nothing may be compiled.
+  absl::StatusOr<Shared> find_by_source(const Artifact& wanted, bool named_only) override {
+    if (named_only) return Shared();
+    for (Shard& shard : shards_) {
+      MutexLock lock(shard.mutex);
+      for (const auto& [key, row] : shard.rows) {
+        if (key.source == wanted.key.source && same_source(*row.artifact, wanted))
+          return row.artifact;
+      }
+    }
+    return Shared();
+  }
+
   absl::Status put(const Shared& artifact) override {
     const std::int64_t bytes = bytes_of(*artifact);
-    std::list<Row> dropped;  // freed after the lock
-    MutexLock lock(mutex_);
-    if (const auto it = rows_.find(artifact->key); it != rows_.end()) {
-      bytes_ -= it->second->bytes;
-      dropped.splice(dropped.begin(), order_, it->second);
-      rows_.erase(it);
+    std::vector<Shared> dropped;  // freed after the locks
+    MutexLock puts(put_mutex_);
+    const std::int64_t now = tick_.load(std::memory_order_relaxed) + 2;
+    {
+      Shard& shard = shard_of(artifact->key);
+      MutexLock lock(shard.mutex);
+      Row& row = shard.rows[artifact->key];
+      bytes_ += bytes - row.bytes;
+      dropped.push_back(std::exchange(row.artifact, artifact));
+      row.bytes = bytes;
+      row.used = now;
     }
-    order_.push_front({artifact, bytes});
-    rows_[artifact->key] = order_.begin();
-    bytes_ += bytes;
+    tick_.store(now, std::memory_order_relaxed);
     ++counters_.stored;
-    while (bytes_ > max_bytes_ && order_.size() > 1) {
-      const auto last = std::prev(order_.end());
-      bytes_ -= last->bytes;
-      rows_.erase(last->artifact->key);
-      dropped.splice(dropped.begin(), order_, last);
-      ++counters_.evicted;
-    }
+    while (bytes_ > max_bytes_ && drop_oldest(artifact->key, dropped)) ++counters_.evicted;
     return absl::OkStatus();
   }
 
  private:
   struct Row {
     Shared artifact;
-    std::int64_t bytes;
+    std::int64_t bytes = 0;
+    std::int64_t used = 0;
   };
+  struct alignas(64) Shard {
+    Mutex mutex;
+    absl::flat_hash_map<CompileKey, Row, CompileKeyHasher> rows ABSL_GUARDED_BY(mutex);
+  };
+  static constexpr std::size_t kShards = 64;
+
+  Shard& shard_of(const CompileKey& key) { return shards_[key.source.high % kShards]; }
+
+  // Drops the row that was not used for longest, but never that of `kept`. False: there is no
+  // other.
+  bool drop_oldest(const CompileKey& kept, std::vector<Shared>& dropped)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(put_mutex_) {
+    std::int64_t oldest = 0;
+    CompileKey victim;
+    bool any = false;
+    for (Shard& shard : shards_) {
+      MutexLock lock(shard.mutex);
+      for (const auto& [key, row] : shard.rows) {
+        if (key == kept || (any && row.used >= oldest)) continue;
+        any = true;
+        oldest = row.used;
+        victim = key;
+      }
+    }
+    if (!any) return false;
+    Shard& shard = shard_of(victim);
+    MutexLock lock(shard.mutex);
+    const auto row = shard.rows.find(victim);
+    bytes_ -= row->second.bytes;
+    dropped.push_back(std::move(row->second.artifact));
+    shard.rows.erase(row);
+    return true;
+  }
 
   const std::int64_t max_bytes_;
   TierCounters counters_;
-  Mutex mutex_;
-  std::list<Row> order_ ABSL_GUARDED_BY(mutex_);  // most recently used first
-  absl::flat_hash_map<CompileKey, std::list<Row>::iterator, CompileKeyHasher> rows_
-      ABSL_GUARDED_BY(mutex_);
-  std::int64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::array<Shard, kShards> shards_;
+  Mutex put_mutex_;  // taken before a shard's; only puts remove rows
+  std::int64_t bytes_ ABSL_GUARDED_BY(put_mutex_) = 0;
+  std::atomic<std::int64_t> tick_{0};
 };
 
 }  // namespace

@@ -3,16 +3,18 @@
 
 #include <kiln/export.h>
 
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
+#include "cache/artifact.h"
+#include "cache/signature.h"
 
 #include <absl/status/statusor.h>
 #include <absl/time/time.h>
 
-#include "cache/artifact.h"
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace kiln {
 class FileSystem;
@@ -25,15 +27,24 @@ enum class TierKind { memory, disk, layer, remote };
 KILN_EXPORT std::string_view to_string(TierKind kind);
 
 struct StoreOptions {
-  std::string disk_dir;                    // empty: no disk tier. See `default_cache_dir()`
+  std::string disk_dir;  // empty: no disk tier. See `default_cache_dir()`
   std::int64_t max_memory_bytes = 256ll << 20;
-  bool strict = false;                     // KILN_STRICT=1: what is otherwise one warning is an error
-  absl::Duration lease_wait = absl::Seconds(60);      // how long a holder without a heartbeat may delay others
+  std::int64_t max_disk_bytes = 4ll << 30;  // least recently used files go beyond it; 0: no limit
+  bool group_shared = false;  // the disk folder is its group's: members are trusted like this user
+  bool write_behind = false;  // `put` leaves the disk to a thread; not together with `strict`
+  std::vector<std::string> layers;  // read-only: folders in the form of a cache folder, and packs
+  TrustedKeys trusted_keys;         // of packs; none: packs need no signature
+  bool strict = false;              // KILN_STRICT=1: what is otherwise one warning is an error
+  absl::Duration lease_wait =
+      absl::Seconds(60);  // how long a holder without a heartbeat may delay others
   absl::Duration heartbeat = absl::Seconds(1);
 };
 
 // $KILN_CACHE_DIR, else $XDG_CACHE_HOME/kiln, else ~/.cache/kiln; empty when there is none of them.
 KILN_EXPORT std::string default_cache_dir();
+
+// "4294967296", "512M", "4G", "1GiB": at least 0. InvalidArgument names what was received.
+KILN_EXPORT absl::StatusOr<std::int64_t> parse_bytes(std::string_view text);
 
 struct Found {
   std::shared_ptr<const Artifact> artifact;
@@ -46,6 +57,15 @@ struct StoreStats {
   std::int64_t bytes_read = 0, bytes_written = 0;
 };
 
+// A read-only layer, and whether it is used.
+struct LayerInfo {
+  std::string path;
+  bool is_pack = false;
+  bool is_signed = false;       // by a trusted key
+  std::int64_t artifacts = -1;  // -1: not counted, as of folders
+  std::string reason;           // why it is skipped; empty: it is used
+};
+
 // A right to build one key that other processes respect; released by the destructor. Move-only.
 class KILN_EXPORT Lease {
  public:
@@ -55,31 +75,44 @@ class KILN_EXPORT Lease {
   Lease(Lease&&) noexcept;
   Lease& operator=(Lease&&) noexcept;
   ~Lease();
+
  private:
   std::unique_ptr<Impl> impl_;
 };
 
-// The tiers in order: memory, disk. A hit fills the tiers before it. Thread-safe. I/O trouble never fails a caller
-// (unless `strict`): one warning a kind, a counter, and the process works on from memory.
+// The tiers in order: memory, disk, layers. A hit fills the tiers before it. Thread-safe. I/O
+// trouble never fails a caller (unless `strict`): one warning a kind, a counter, and the process
+// works on from memory.
 class KILN_EXPORT Store {
  public:
   virtual ~Store() = default;
 
-  // The artifact whose key and fields are those of `wanted` (its image, kind and metadata are not looked at), or
-  // nullopt. A damaged file is set aside, counted, and is a miss.
+  // The artifact whose key and fields are those of `wanted` (its image, kind and metadata are not
+  // looked at), or nullopt. A damaged file is set aside, counted, and is a miss.
   virtual absl::StatusOr<std::optional<Found>> find(const Artifact& wanted) = 0;
 
-  // Keeps `artifact` in every tier that can be written. It is visible to `find` of this process when this returns;
-  // a reader in another process sees all of it or none.
+  // The artifact with the source key and source fields of `wanted`, whatever compiled it: the one
+  // that a layer names for this source, else the first in the order of tiers, of each the newest.
+  // For where no compiler is or none may run.
+  virtual absl::StatusOr<std::optional<Found>> find_by_source(const Artifact& wanted) = 0;
+
+  // Keeps `artifact` in every tier that can be written. It is visible to `find` of this process
+  // when this returns; a reader in another process sees all of it or none.
   virtual absl::Status put(std::shared_ptr<const Artifact> artifact) = 0;
 
-  // Waits until this process may build `key`, or until somebody else has: the caller looks with `find` again after it
-  // and before it builds. Never waits longer than `lease_wait` for a holder that is dead, stopped or silent, nor
-  // beyond `deadline` (then DeadlineExceeded). With no disk tier: returns at once.
+  // Waits until this process may build `key`, or until somebody else has: the caller looks with
+  // `find` again after it and before it builds. Never waits longer than `lease_wait` for a holder
+  // that is dead, stopped or silent, nor beyond `deadline` (then DeadlineExceeded). With no disk
+  // tier: returns at once.
   virtual absl::StatusOr<Lease> lease(const CompileKey& key, absl::Time deadline) = 0;
 
+  // Waits until everything that was put is written, at most `wait`. False: it is not. The
+  // destructor and the end of the process do it too, for a few seconds.
+  virtual bool flush(absl::Duration wait) = 0;
+
   virtual StoreStats stats() const = 0;
-  virtual const std::string& disk_dir() const = 0;   // empty when there is no disk tier in force
+  virtual std::vector<LayerInfo> layers() const = 0;
+  virtual const std::string& disk_dir() const = 0;  // empty when there is no disk tier in force
 };
 
 KILN_EXPORT std::unique_ptr<Store> make_store(const StoreOptions& options);

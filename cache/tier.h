@@ -37,6 +37,12 @@ class Tier {
   // ones count as absent.
   virtual absl::StatusOr<std::shared_ptr<const Artifact>> find(const Artifact& wanted) = 0;
 
+  // The artifact with the source fields of `wanted`, whatever compiled it, or null: where no
+  // compiler is, or none may run. With `named_only` just what the place itself names for this
+  // source; else the newest it has.
+  virtual absl::StatusOr<std::shared_ptr<const Artifact>> find_by_source(const Artifact& wanted,
+                                                                         bool named_only) = 0;
+
   // A read-only tier answers ok and does nothing.
   virtual absl::Status put(const std::shared_ptr<const Artifact>& artifact) = 0;
 
@@ -44,6 +50,9 @@ class Tier {
 };
 
 // Same key and same fields, value by value: equal hashes alone are not believed.
+inline bool same_source(const Artifact& a, const Artifact& b) {
+  return a.key.source == b.key.source && a.source_fields == b.source_fields;
+}
 inline bool same_request(const Artifact& a, const Artifact& b) {
   return a.key == b.key && a.source_fields == b.source_fields &&
          a.compiler_fields == b.compiler_fields;

@@ -2,6 +2,7 @@
 
 #include "cache/artifact.h"
 #include "cache/store.h"
+#include "cli/cache_folder.h"
 #include "cli/session.h"
 #include "runtime/tools.h"
 
@@ -26,16 +27,6 @@ struct CacheFile {
   std::string key;  // by its name
   std::int64_t bytes = 0;
 };
-
-absl::StatusOr<std::string> disk_dir() {
-  const std::string dir = tools::store(Runtime::instance()).disk_dir();
-  if (dir.empty()) {
-    return absl::FailedPreconditionError(
-        "cache: there must be a disk cache in force: got none; set KILN_CACHE_DIR to a folder that "
-        "only you can write");
-  }
-  return dir;
-}
 
 std::vector<CacheFile> files_below(const std::string& folder) {
   std::vector<CacheFile> files;
@@ -70,7 +61,7 @@ std::string field(const std::vector<cache::KeyField>& fields, std::string_view n
 }
 
 absl::StatusOr<Exit> stats(const Session& session) {
-  KILN_ASSIGN_OR_RETURN(const std::string dir, disk_dir());
+  KILN_ASSIGN_OR_RETURN(const std::string dir, cache_folder());
   const std::vector<CacheFile> files = files_below(dir + "/v1");
   std::int64_t bytes = 0;
   for (const CacheFile& file : files) bytes += file.bytes;
@@ -96,7 +87,7 @@ absl::StatusOr<Exit> stats(const Session& session) {
 }
 
 absl::StatusOr<Exit> list(const Session& session) {
-  KILN_ASSIGN_OR_RETURN(const std::string dir, disk_dir());
+  KILN_ASSIGN_OR_RETURN(const std::string dir, cache_folder());
   Json json;
   json["entries"] = Json::array();
   for (const CacheFile& file : files_below(dir + "/v1")) {
@@ -136,7 +127,7 @@ Json fields_json(const std::vector<cache::KeyField>& fields, bool with_text) {
 }
 
 absl::StatusOr<Exit> show(const Session& session, const std::string& prefix, bool with_text) {
-  KILN_ASSIGN_OR_RETURN(const std::string dir, disk_dir());
+  KILN_ASSIGN_OR_RETURN(const std::string dir, cache_folder());
   std::vector<CacheFile> found;
   for (CacheFile& file : files_below(dir + "/v1")) {
     if (file.key.starts_with(prefix)) found.push_back(std::move(file));
@@ -172,35 +163,8 @@ absl::StatusOr<Exit> show(const Session& session, const std::string& prefix, boo
   return Exit::ok;
 }
 
-absl::StatusOr<Exit> verify(const Session& session) {
-  KILN_ASSIGN_OR_RETURN(const std::string dir, disk_dir());
-  const std::vector<CacheFile> files = files_below(dir + "/v1");
-  Json damaged = Json::array();
-  for (const CacheFile& file : files) {
-    const absl::Status status = read_artifact(file).status();
-    if (status.ok()) continue;
-    if (!session.json)
-      std::printf("damaged: %s: %s\n", file.path.c_str(), message_of(status).c_str());
-    Json one;
-    one["key"] = file.key;
-    one["path"] = file.path;
-    one["reason"] = message_of(status);
-    damaged.push_back(std::move(one));
-  }
-  const std::size_t count = damaged.size();
-  if (session.json) {
-    Json json;
-    json["entries"] = files.size();
-    json["damaged"] = std::move(damaged);
-    print_json(json);
-  } else {
-    std::printf("%zu artifacts checked, %zu damaged\n", files.size(), count);
-  }
-  return count == 0 ? Exit::ok : Exit::cannot_do;
-}
-
 absl::StatusOr<Exit> clear(const Session& session) {
-  KILN_ASSIGN_OR_RETURN(const std::string dir, disk_dir());
+  KILN_ASSIGN_OR_RETURN(const std::string dir, cache_folder());
   std::vector<CacheFile> files = files_below(dir + "/v1");
   for (CacheFile& file : files_below(dir + "/quarantine")) files.push_back(std::move(file));
   std::int64_t bytes = 0;
@@ -242,8 +206,9 @@ void add_cache(CLI::App& app, Session& session) {
   };
   add("stats", "how much is in it", [](const Session& s) { return stats(s); });
   add("list", "its artifacts", [](const Session& s) { return list(s); });
-  add("verify", "read every artifact and check it", [](const Session& s) { return verify(s); });
   add("clear", "remove all artifacts", [](const Session& s) { return clear(s); });
+  add_cache_upkeep(*command, session);
+  add_cache_packs(*command, session);
   auto prefix = std::make_shared<std::string>();
   auto with_text = std::make_shared<bool>(false);
   CLI::App* show_command = command->add_subcommand("show", "one artifact: what it was made of");

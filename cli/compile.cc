@@ -1,6 +1,7 @@
 #include <kiln/runtime.h>
 
 #include "cache/artifact.h"
+#include "cli/rebuild.h"
 #include "cli/session.h"
 #include "runtime/runtime_impl.h"
 #include "runtime/tools.h"
@@ -64,7 +65,7 @@ absl::StatusOr<CompileRequest> request_from(Runtime& runtime, const CompileArgum
 }
 
 // An artifact holds all that made it, so its key is enough to make it again.
-absl::StatusOr<CompileRequest> request_of(Runtime& runtime, const cache::CompileKey& key) {
+absl::StatusOr<CompileRequest> request_of_key(Runtime& runtime, const cache::CompileKey& key) {
   const std::string& dir = tools::store(runtime).disk_dir();
   const std::string hex = to_hex(key);
   const std::string path = absl::StrFormat("%s/v1/%s/%s.kiln", dir, hex.substr(0, 2), hex);
@@ -75,25 +76,7 @@ absl::StatusOr<CompileRequest> request_of(Runtime& runtime, const cache::Compile
                         dir.empty() ? "there is no disk cache" : message_of(bytes.status())));
   }
   KILN_ASSIGN_OR_RETURN(const cache::Artifact artifact, cache::parse_artifact(*bytes));
-  CompileRequest request;
-  for (const auto& [name, value] : artifact.source_fields) {
-    constexpr std::string_view kHeader = "header ";
-    if (name == "source_name")
-      request.source_name = value;
-    else if (name == "source")
-      request.source = value;
-    else if (name == "target")
-      request.target = value;
-    else if (name == "define")
-      request.defines.push_back(value);
-    else if (name == "option")
-      request.options.push_back(value);
-    else if (name == "kernel")
-      request.kernels.push_back(value);
-    else if (name.starts_with(kHeader))
-      request.headers.emplace_back(name.substr(kHeader.size()), value);
-  }
-  return request;
+  return request_of(artifact);
 }
 
 absl::Status write_output(const std::string& path, const std::string& bytes) {
@@ -143,13 +126,11 @@ absl::StatusOr<Exit> compile(const Session& session, const CompileArguments& arg
   runtime.load_backends();
   const std::optional<cache::CompileKey> key = cache::parse_compile_key(arguments.what);
   KILN_ASSIGN_OR_RETURN(const CompileRequest request,
-                        key ? request_of(runtime, *key) : request_from(runtime, arguments));
-  const bool is_cuda = request.target.starts_with("sm_") || request.target.starts_with("compute_");
-  KILN_ASSIGN_OR_RETURN(DeviceSupport * support,
-                        runtime.device_support(is_cuda ? DeviceType::cuda() : DeviceType::cpu()));
-  KILN_ASSIGN_OR_RETURN(const CompilerId id, support->compiler().id());
+                        key ? request_of_key(runtime, *key) : request_from(runtime, arguments));
+  KILN_ASSIGN_OR_RETURN(const Compiler* compiler, compiler_for(runtime, request.target));
+  KILN_ASSIGN_OR_RETURN(const CompilerId id, compiler->id());
   const absl::Time start = absl::Now();
-  KILN_ASSIGN_OR_RETURN(const CompileResult result, support->compiler().compile(request));
+  KILN_ASSIGN_OR_RETURN(const CompileResult result, compiler->compile(request));
   report(session, request, id, result, absl::ToDoubleSeconds(absl::Now() - start));
   if (!arguments.output.empty()) KILN_RETURN_IF_ERROR(write_output(arguments.output, result.image));
   return Exit::ok;

@@ -32,6 +32,8 @@ void build_app(CLI::App& app, Session& session) {
   kiln::cli::add_warm(app, session);
   kiln::cli::add_compile(app, session);
   kiln::cli::add_cache(app, session);
+  kiln::cli::add_why(app, session);
+  kiln::cli::add_check(app, session);
   kiln::cli::add_doctor(app, session);
   app.footer(
       "A CALL is an op with its JSON:\n"

@@ -50,6 +50,8 @@ void add_run(CLI::App& app, Session& session);
 void add_warm(CLI::App& app, Session& session);
 void add_compile(CLI::App& app, Session& session);
 void add_cache(CLI::App& app, Session& session);
+void add_why(CLI::App& app, Session& session);
+void add_check(CLI::App& app, Session& session);
 void add_doctor(CLI::App& app, Session& session);
 
 }  // namespace kiln::cli

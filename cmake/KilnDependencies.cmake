@@ -19,6 +19,7 @@ function(kiln_find_library name header library)
 endfunction()
 kiln_find_library(xxhash xxhash.h xxhash)
 kiln_find_library(zstd zstd.h zstd)
+kiln_find_library(sodium sodium.h sodium)
 
 # Debian's Abseil package names the shared libraries; a portable build takes the archives beside them.
 add_library(kiln_absl INTERFACE)

@@ -1,8 +1,7 @@
 # What `cmake --install` puts down, and `find_package(kiln)` finds: the library with every public header, the
-# command, the compile worker, and the CPU backend beside the library. Included after all folders.
+# command and the compile worker; the CPU backend installs itself beside the library. Included after all folders.
 include(CMakePackageConfigHelpers)
 set(kiln_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
-set(KILN_PLUGIN_DIR ${CMAKE_INSTALL_LIBDIR}/kiln)
 
 # Consumers see Abseil's own targets; the build's interface target stays at home. A portable build folds the archives
 # in, so its library is for the project's own executables and is not exported.
@@ -27,11 +26,4 @@ foreach(program kiln_cli kiln_compile_worker)
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
 endforeach()
-if(TARGET kiln_cpu_backend)
-  get_target_property(kiln_cpu_backend_type kiln_cpu_backend TYPE)
-  if(kiln_cpu_backend_type STREQUAL "MODULE_LIBRARY")
-    set_target_properties(kiln_cpu_backend PROPERTIES INSTALL_RPATH "$ORIGIN/..")
-    install(TARGETS kiln_cpu_backend LIBRARY DESTINATION ${KILN_PLUGIN_DIR})
-  endif()
-endif()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

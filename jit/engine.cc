@@ -102,6 +102,7 @@ struct Engine::Impl {
   Impl(const Sources& s, cache::Store& c) : sources(s), store(c) {}
 
   absl::StatusOr<std::optional<Built>> find(const cache::Artifact& wanted);
+  absl::StatusOr<std::optional<Built>> find_by_source(const cache::Artifact& wanted);
   absl::StatusOr<Built> build_alone(const Compiler& compiler, const CompileRequest& request,
                                     const cache::Artifact& wanted, absl::Time deadline);
   absl::StatusOr<Built> compile(const Compiler& compiler, const CompileRequest& request,
@@ -125,6 +126,13 @@ absl::StatusOr<std::optional<Built>> Engine::Impl::find(const cache::Artifact& w
   // Whole and of this key, yet not to be read: built again, which replaces it.
   log(LogLevel::warning, message_of(annotate(built.status(), "artifact " + to_hex(wanted.key))));
   return std::optional<Built>();
+}
+
+absl::StatusOr<std::optional<Built>> Engine::Impl::find_by_source(const cache::Artifact& wanted) {
+  KILN_ASSIGN_OR_RETURN(std::optional<cache::Found> found, store.find_by_source(wanted));
+  if (!found) return std::optional<Built>();
+  KILN_ASSIGN_OR_RETURN(Built built, built_from(*std::move(found)));
+  return std::optional<Built>(std::move(built));
 }
 
 absl::StatusOr<Built> Engine::Impl::compile(const Compiler& compiler, const CompileRequest& request,
@@ -277,9 +285,16 @@ absl::StatusOr<Built> Engine::build(const Compiler& compiler, const Program& pro
                                     std::string_view target, const BuildOptions& options) {
   const absl::Time start = absl::Now();
   KILN_ASSIGN_OR_RETURN(const CompileRequest request, request_for(program, target));
-  KILN_ASSIGN_OR_RETURN(const CompilerId id, compiler.id());
-  const cache::Artifact wanted = describe(request, id);
-  KILN_ASSIGN_OR_RETURN(std::optional<Built> found, impl_->find(wanted));
+  const absl::StatusOr<CompilerId> id = compiler.id();
+  const cache::Artifact wanted = describe(request, id.ok() ? *id : CompilerId());
+  std::optional<Built> found;
+  if (id.ok()) {
+    KILN_ASSIGN_OR_RETURN(found, impl_->find(wanted));
+  }
+  if (!found && (!id.ok() || options.policy == Policy::forbid || options.any_compiler)) {
+    KILN_ASSIGN_OR_RETURN(found, impl_->find_by_source(wanted));
+  }
+  if (!found && !id.ok() && options.policy != Policy::forbid) return id.status();
   if (!found && options.policy == Policy::forbid) {
     return absl::FailedPreconditionError(absl::StrFormat(
         "build of %s for %s: compiling is forbidden and no cache tier has key %s; warm it: kiln "

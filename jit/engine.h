@@ -39,6 +39,8 @@ class KILN_EXPORT Sources {
 struct BuildOptions {
   Policy policy = Policy::block;
   absl::Time deadline = absl::InfiniteFuture();
+  // KILN_COMPILER_MATCH=any: an artifact that another compiler made of the same source is preferred to compiling.
+  bool any_compiler = false;
 };
 
 struct Built {
@@ -65,7 +67,8 @@ class KILN_EXPORT Engine {
   // Key and fields of the artifact that `request` makes with a compiler `id`; image, kind and metadata are empty.
   cache::Artifact describe(const CompileRequest& request, const CompilerId& id) const;
 
-  // The artifact of `program` for `target`: found in the store, else compiled and stored.
+  // The artifact of `program` for `target`: found in the store, else compiled and stored. Where the compiler cannot be
+  // had, under `forbid` and with `any_compiler`, one that any compiler made of the same source will do.
   // Errors: those of Compiler::compile; FailedPrecondition under `forbid` when it is in no tier (names the key and
   // the command that would warm it); DeadlineExceeded.
   absl::StatusOr<Built> build(const Compiler& compiler, const Program& program, std::string_view target,

@@ -1,6 +1,7 @@
 #include "runtime/dispatcher.h"
 
 #include "base/log.h"
+#include "runtime/guarded.h"
 #include "runtime/messages.h"
 #include "runtime/runtime_impl.h"
 
@@ -9,7 +10,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 
 namespace kiln::internal {
 namespace {
@@ -82,12 +82,13 @@ absl::StatusOr<EntryPlan> Dispatcher::plan_entry(const std::string& key, CallRef
     return absl::NotFoundError(absl::StrFormat("%s: %s has no implementation %s", candidates_.op,
                                                interface_.type_name, key));
   }
-  try {
-    return row->type.entry_for(call);
-  } catch (const std::exception& e) {
-    return absl::InternalError(absl::StrFormat("%s: entry_for of %s (%s) threw: %s", candidates_.op,
-                                               key, row->origin, e.what()));
-  }
+  EntryPlan plan;
+  KILN_RETURN_IF_ERROR(
+      guarded(absl::StrFormat("%s: entry_for of %s (%s)", candidates_.op, key, row->origin), [&] {
+        plan = row->type.entry_for(call);
+        return absl::OkStatus();
+      }));
+  return plan;
 }
 
 absl::StatusOr<const void*> Dispatcher::entry_for(DeviceSupport* support, CallRef call,
@@ -192,12 +193,11 @@ absl::Status Dispatcher::build(DeviceSupport& support, const EntryPlan& plan, Fl
       absl::StrFormat("%s: %s %s", candidates_.op, row.key, plan.identity.text());
   std::unique_ptr<Kernel> fresh;
   if (flight.entry == nullptr) {
-    try {
-      fresh = plan.build();
-    } catch (const std::exception& e) {
-      return absl::InternalError(
-          absl::StrFormat("%s (%s): the build function threw: %s", who, row.origin, e.what()));
-    }
+    KILN_RETURN_IF_ERROR(
+        guarded(absl::StrFormat("%s (%s): the build function", who, row.origin), [&] {
+          fresh = plan.build();
+          return absl::OkStatus();
+        }));
     if (fresh == nullptr)
       return absl::InternalError(
           absl::StrFormat("%s (%s): the build function made nothing", who, row.origin));

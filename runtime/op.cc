@@ -6,6 +6,7 @@
 #include <absl/strings/str_format.h>
 
 #include <algorithm>
+#include <exception>
 
 namespace kiln::inline v1 {
 
@@ -81,7 +82,8 @@ const void* Op::find_entry(int interface, const std::uint64_t* words, std::size_
 }
 
 absl::Status Op::call(const Stream& stream, std::span<const Tensor* const> inputs,
-                      std::span<const Tensor* const> outputs, const ParamValues& execution_params) {
+                      std::span<const Tensor* const> outputs,
+                      const ParamValues& execution_params) try {
   // What is remembered has passed the checks that depend on the words alone; execution parameters
   // do not.
   std::uint64_t words[internal::kMaxCallWords];
@@ -100,6 +102,11 @@ absl::Status Op::call(const Stream& stream, std::span<const Tensor* const> input
     }
   }
   return core_->call(*this, stream, inputs, outputs, execution_params);
+} catch (const std::exception& e) {
+  // Kernels of a plugin run here. Entering the block costs nothing.
+  return absl::InternalError(absl::StrFormat("%s: a kernel threw: %s", signature().op, e.what()));
+} catch (...) {
+  return absl::InternalError(absl::StrFormat("%s: a kernel threw", signature().op));
 }
 
 absl::StatusOr<std::vector<OwnedTensor>> Op::call_allocating(const Stream& stream,
@@ -125,7 +132,17 @@ absl::StatusOr<std::vector<OwnedTensor>> Op::call_allocating(const Stream& strea
   return outputs;
 }
 
+void Op::request_tune() {
+  core_->mark_tuning();
+  core_->serving().request_tune();
+  for (Op* sub : sub_ops()) sub->request_tune();
+}
+
+bool Op::tuning_requested() const { return core_->tuning(); }
+
 std::vector<BuiltEntry> Op::built_entries(std::string_view interface) const {
+  if (const auto target = serving_target(); target && *target != kBuiltin)
+    return core_->serving().built();
   std::vector<BuiltEntry> out;
   const absl::StatusOr<internal::Dispatcher*> dispatcher = core_->dispatcher(interface);
   if (!dispatcher.ok()) return out;
@@ -138,12 +155,16 @@ std::vector<BuiltEntry> Op::built_entries(std::string_view interface) const {
 
 std::vector<Kernel*> Op::iter_kernels() const {
   std::vector<Kernel*> out;
+  const auto add = [&out](Kernel* kernel) {
+    if (std::find(out.begin(), out.end(), kernel) == out.end()) out.push_back(kernel);
+  };
   for (const auto& dispatcher : core_->dispatchers()) {
     for (const internal::EntryRow* entry : dispatcher->entries()) {
-      for (Kernel* kernel : entry->kernel->kernels()) {
-        if (std::find(out.begin(), out.end(), kernel) == out.end()) out.push_back(kernel);
-      }
+      for (Kernel* kernel : entry->kernel->kernels()) add(kernel);
     }
+  }
+  for (const Op* sub : sub_ops()) {
+    for (Kernel* kernel : sub->iter_kernels()) add(kernel);
   }
   return out;
 }
@@ -152,8 +173,11 @@ Config Op::kernel_config() const {
   for (const Kernel* kernel : iter_kernels()) {
     if (Config config = kernel->config(); !config.empty()) return config;
   }
-  for (const TargetKernel* kernel : core_->serving().kernels()) {
-    if (const std::optional<Config> config = kernel->config()) return *config;
+  for (const BuiltEntry& entry : core_->serving().built()) {
+    if (!entry.config.empty()) return entry.config;
+  }
+  for (const Op* sub : sub_ops()) {
+    if (Config config = sub->kernel_config(); !config.empty()) return config;
   }
   return {};
 }

@@ -1,9 +1,8 @@
 #include "runtime/op_core.h"
 
 #include "base/log.h"
+#include "runtime/check_kernel_types.h"
 #include "runtime/guarded.h"
-#include "runtime/messages.h"
-#include "base/mutex.h"
 #include "runtime/runtime_impl.h"
 
 #include <absl/strings/str_format.h>
@@ -65,74 +64,6 @@ using internal::Dispatcher;
 // Calls remembered by one op at most.
 constexpr std::size_t kMaxRememberedCalls = 1024;
 
-absl::Status bad_type(const std::string& op, const KernelRow& row, const std::string& what) {
-  return absl::InvalidArgumentError(absl::StrFormat("%s: %s (%s, from %s): %s", op, row.key,
-                                                    row.type.class_name, row.origin, what));
-}
-
-// One registered class against the op's interfaces; the fragments are those of docs/errors.md.
-absl::Status check_row(const OpType& type, const KernelRow& row) {
-  const std::string& op = type.signature.op;
-  const auto interface =
-      std::find_if(type.interfaces.begin(), type.interfaces.end(),
-                   [&](const InterfaceType& i) { return i.type_name == row.type.interface_type; });
-  if (interface == type.interfaces.end()) {
-    return bad_type(
-        op, row,
-        absl::StrFormat(
-            "%s: it derives from %s; the op's are %s", internal::kNoneOfItsInterfaces,
-            row.type.interface_type.empty() ? "none" : row.type.interface_type,
-            absl::StrJoin(type.interfaces, ", ", [](std::string* out, const InterfaceType& i) {
-              out->append(i.type_name);
-            })));
-  }
-  if (!row.type.is_kernel) {
-    return bad_type(op, row,
-                    absl::StrFormat("%s %s: it must derive from Kernel as well",
-                                    internal::kDoesNotImplement, interface->type_name));
-  }
-  if (!row.type.takes_forward || row.type.contract != interface->contract) {
-    return bad_type(op, row,
-                    absl::StrFormat("%s %s's arguments: %s", internal::kForwardDoesNotTake,
-                                    interface->type_name,
-                                    row.type.takes_forward
-                                        ? "it was built against another version of the interface"
-                                        : "a method of the interface is not implemented"));
-  }
-  if (row.type.refusal == nullptr || row.type.entry_for == nullptr ||
-      row.type.as_interface == nullptr) {
-    return bad_type(op, row, "its refusal, entry_for and as_interface must be given");
-  }
-  for (const std::string& loser : row.type.preferred_over) {
-    if (loser == row.key)
-      return bad_type(op, row, absl::StrFormat("%s %s", internal::kPreferenceCycle, loser));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status check_rows(const OpType& type, const std::vector<KernelRow>& rows) {
-  for (const KernelRow& row : rows) {
-    KILN_RETURN_IF_ERROR(check_row(type, row));
-    for (const KernelRow& other : rows) {
-      if (&row != &other && row.key == other.key) {
-        return bad_type(
-            type.signature.op, other,
-            absl::StrFormat("%s: %s is also from %s", internal::kReuseKeys, row.key, row.origin));
-      }
-      const auto& losers = row.type.preferred_over;
-      if (row.type.interface_type != other.type.interface_type &&
-          std::find(losers.begin(), losers.end(), other.key) != losers.end()) {
-        return bad_type(
-            type.signature.op, row,
-            absl::StrFormat(
-                "preferred_over names keys of its own interface: %s is of %s, it is of %s",
-                other.key, other.type.interface_type, row.type.interface_type));
-      }
-    }
-  }
-  return absl::OkStatus();
-}
-
 // The user's lists: unknown keys are an error in the op's own options, and pass in the process's
 // (KILN_SELECT names keys of many ops).
 absl::Status check_listed(const OpType& type, const std::vector<KernelRow>& rows,
@@ -172,7 +103,7 @@ absl::StatusOr<std::unique_ptr<OpCore>> OpCore::make(Runtime& runtime, const OpT
   const std::string& op = type.signature.op;
   KILN_ASSIGN_OR_RETURN(ParamValues complete, complete_params(op, type.signature.params, params));
   std::vector<KernelRow> rows = runtime.kernel_rows(op);
-  KILN_RETURN_IF_ERROR(check_rows(type, rows));
+  KILN_RETURN_IF_ERROR(internal::check_kernel_types(type, rows));
   KILN_RETURN_IF_ERROR(check_listed(type, rows, options.only, "only"));
   KILN_RETURN_IF_ERROR(check_listed(type, rows, options.exclude, "exclude"));
   KILN_RETURN_IF_ERROR(check_listed(type, rows, options.prefer, "prefer"));
@@ -257,6 +188,36 @@ absl::Status OpCore::check_tensors(const Stream& stream, std::span<const Tensor*
   return absl::OkStatus();
 }
 
+absl::Status OpCore::make_contiguous(const Stream& stream, bool declared_only,
+                                     std::vector<const Tensor*>& inputs,
+                                     std::vector<OwnedTensor>& copies, CallArgs& args) {
+  const Signature& s = signature();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const TensorParam& param = s.inputs[i];
+    if (inputs[i] == nullptr || inputs[i]->is_contiguous()) continue;
+    if (declared_only ? !param.contiguous : param.written) continue;
+    if (options_.strict || param.host) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("%s: %s must be contiguous (%s): got shape %s with strides %s", s.op,
+                          param.name, param.host ? "it is on the host" : "the op is strict",
+                          to_string(inputs[i]->shape), to_string(inputs[i]->strides)));
+    }
+    KILN_ASSIGN_OR_RETURN(DeviceSupport * support, runtime_.device_support(stream.device.type));
+    KILN_ASSIGN_OR_RETURN(
+        OwnedTensor copy,
+        OwnedTensor::allocate(*support, stream, inputs[i]->dtype, inputs[i]->shape));
+    absl::Status copied = support->copy_strided(stream, copy.tensor().data, *inputs[i]);
+    if (!copied.ok())
+      return annotate(copied, absl::StrFormat("%s: %s is not contiguous and was to be copied", s.op,
+                                              param.name));
+    runtime_.impl().input_copies.fetch_add(1, std::memory_order_relaxed);
+    copies.push_back(std::move(copy));
+    inputs[i] = &copies.back().tensor();
+    args.inputs[i] = arg_of(inputs[i]);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status OpCore::call(Op& op, const Stream& stream, std::span<const Tensor* const> inputs,
                           std::span<const Tensor* const> outputs,
                           const ParamValues& execution_params) {
@@ -273,30 +234,13 @@ absl::Status OpCore::call(Op& op, const Stream& stream, std::span<const Tensor* 
   for (const Tensor* t : outputs) writes |= has_elements(t);
   if (!writes) return absl::OkStatus();
 
-  // Inputs that must be contiguous and are not are copied, in order of the stream.
   std::vector<const Tensor*> ready(inputs.begin(), inputs.end());
   std::vector<OwnedTensor> copies;
   copies.reserve(inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i] == nullptr || !s.inputs[i].contiguous || inputs[i]->is_contiguous()) continue;
-    if (options_.strict) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "%s: %s must be contiguous (the op is strict): got shape %s with strides %s", s.op,
-          s.inputs[i].name, to_string(inputs[i]->shape), to_string(inputs[i]->strides)));
-    }
-    KILN_ASSIGN_OR_RETURN(DeviceSupport * support, runtime_.device_support(stream.device.type));
-    KILN_ASSIGN_OR_RETURN(
-        OwnedTensor copy,
-        OwnedTensor::allocate(*support, stream, inputs[i]->dtype, inputs[i]->shape));
-    absl::Status copied = support->copy_strided(stream, copy.tensor().data, *inputs[i]);
-    if (!copied.ok())
-      return annotate(copied, absl::StrFormat("%s: %s is not contiguous and was to be copied", s.op,
-                                              s.inputs[i].name));
-    runtime_.impl().input_copies.fetch_add(1, std::memory_order_relaxed);
-    copies.push_back(std::move(copy));
-    ready[i] = &copies.back().tensor();
-    args.inputs[i] = arg_of(ready[i]);
-  }
+  const auto copy_inputs = [&](bool declared_only) {
+    return make_contiguous(stream, declared_only, ready, copies, args);
+  };
+  KILN_RETURN_IF_ERROR(copy_inputs(/*declared_only=*/true));
 
   std::vector<std::uint64_t> key(internal::kMaxCallWords);
   key.resize(copies.empty() ? internal::call_words(stream, inputs, outputs, key.data()) : 0);
@@ -307,6 +251,8 @@ absl::Status OpCore::call(Op& op, const Stream& stream, std::span<const Tensor* 
           return call_in_tree(op, CallView(stream, ready, outputs, {}, execution), args, key,
                               served_by);
         }
+        // A target is told no strides: what it only reads is contiguous, declared or not.
+        KILN_RETURN_IF_ERROR(copy_inputs(/*declared_only=*/false));
         std::vector<std::optional<TensorSpec>> specs;
         for (const auto& arg : args.inputs)
           specs.push_back(arg ? std::optional(arg->spec) : std::nullopt);

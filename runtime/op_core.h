@@ -53,6 +53,8 @@ class OpCore {
   // The memory of calls: what serves tensors of known dtypes, shapes, strides and alignment.
   internal::HitTable& memory() { return memory_; }
   internal::TargetServing& serving() { return serving_; }
+  void mark_tuning() { tuning_.store(true, std::memory_order_relaxed); }
+  bool tuning() const { return tuning_.load(std::memory_order_relaxed); }
 
   absl::StatusOr<void*> workspace(const Stream& stream, std::size_t bytes);
   void record(CallRecord record);
@@ -67,6 +69,11 @@ class OpCore {
                             const std::vector<std::uint64_t>& key, std::vector<std::string>& keys);
   absl::Status check_tensors(const Stream& stream, std::span<const Tensor* const> inputs,
                              std::span<const Tensor* const> outputs, CallArgs& args) const;
+  // Replaces inputs that are to be contiguous and are not by copies, made in order of the stream:
+  // those declared so, or all that are only read.
+  absl::Status make_contiguous(const Stream& stream, bool declared_only,
+                               std::vector<const Tensor*>& inputs, std::vector<OwnedTensor>& copies,
+                               CallArgs& args);
 
   Runtime& runtime_;
   const OpType& type_;
@@ -75,6 +82,7 @@ class OpCore {
   std::vector<std::unique_ptr<internal::Dispatcher>> dispatchers_;
   internal::HitTable memory_;
   internal::TargetServing serving_;
+  std::atomic<bool> tuning_{false};
 
   // Scratch memory of one stream: the last block is in use, older ones may still be named by
   // captured graphs.

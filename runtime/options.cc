@@ -1,8 +1,10 @@
 #include <kiln/options.h>
+#include <kiln/status.h>
 
 #include "base/log.h"
 #include "cache/store.h"
 
+#include <absl/strings/str_format.h>
 #include <absl/strings/str_split.h>
 
 #include <cstdlib>
@@ -44,6 +46,32 @@ void read_select(RuntimeOptions& options) {
   }
 }
 
+// The value must be one of those named; another is warned of and means the default.
+bool is_word(const char* name, std::string_view word, std::string_view default_word) {
+  const std::string value = env(name);
+  if (value == word) return true;
+  if (!value.empty() && value != default_word) {
+    log(LogLevel::warning,
+        absl::StrFormat("%s wants %s or %s, and is taken as %s: got %s", name, std::string(word),
+                        std::string(default_word), std::string(default_word), value));
+  }
+  return false;
+}
+
+void read_cache(RuntimeOptions& options) {
+  const std::string bytes = env("KILN_CACHE_MAX_BYTES");
+  if (const absl::StatusOr<std::int64_t> limit = cache::parse_bytes(bytes); limit.ok()) {
+    options.cache_max_bytes = *limit;
+  } else if (!bytes.empty()) {
+    log(LogLevel::warning, "KILN_CACHE_MAX_BYTES stays as it was: " + message_of(limit.status()));
+  }
+  options.cache_layers = split(env("KILN_CACHE_LAYERS"), ':');
+  options.cache_group_shared = is_word("KILN_CACHE_SHARED", "group", "off");
+  options.cache_write_behind = env("KILN_CACHE_WRITE_BEHIND") != "0";
+  options.trusted_keys = env("KILN_TRUSTED_KEYS");
+  options.any_compiler = is_word("KILN_COMPILER_MATCH", "any", "same");
+}
+
 }  // namespace
 
 RuntimeOptions RuntimeOptions::from_environment() {
@@ -56,6 +84,7 @@ RuntimeOptions RuntimeOptions::from_environment() {
     log(LogLevel::warning, "KILN_COMPILE wants block or forbid, and stays block: got " + policy);
   }
   options.strict_cache = on("KILN_STRICT");
+  read_cache(options);
   options.kernel_path = env("KILN_KERNEL_PATH");
   options.nvrtc = env("KILN_NVRTC");
   options.cuda_home = env("CUDA_HOME");

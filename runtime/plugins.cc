@@ -2,7 +2,8 @@
 
 #include <kiln/plugin.h>
 
-#include "base/log.h"
+#include "runtime/guarded.h"
+#include "runtime/registering.h"
 
 #include <absl/strings/str_format.h>
 
@@ -62,32 +63,68 @@ std::vector<std::string> find_plugins(const RuntimeOptions& options) {
   return files;
 }
 
+bool is_disabled(const RuntimeOptions& options, const std::string& file) {
+  const std::string leaf = fs::path(file).filename().string();
+  const auto is_word = [&](const std::string& name) {
+    for (std::size_t at = leaf.find(name); at != std::string::npos; at = leaf.find(name, at + 1)) {
+      const std::string_view before = std::string_view(leaf).substr(0, at);
+      const std::size_t end = at + name.size();
+      const auto parts = [](char c) { return c == '_' || c == '-' || c == '.'; };
+      const bool starts = before.empty() || before == "lib" || parts(before.back());
+      if (starts && (end == leaf.size() || parts(leaf[end]))) return true;
+    }
+    return false;
+  };
+  return std::any_of(
+      options.disabled_backends.begin(), options.disabled_backends.end(),
+      [&](const std::string& name) { return !name.empty() && (name == file || is_word(name)); });
+}
+
+namespace {
+
+using Plugin = const PluginInfo* (*)();
+
+absl::Status fill_from(Plugin plugin, Registry& staged) {
+  const PluginInfo* info = plugin();
+  if (info == nullptr || info->struct_bytes < sizeof(PluginInfo)) {
+    return skipped(absl::StrFormat(
+        "its kiln_plugin describes an older or damaged PluginInfo: want at least %d bytes, got %d",
+        sizeof(PluginInfo), info == nullptr ? 0 : info->struct_bytes));
+  }
+  if (info->abi == nullptr || info->fill == nullptr)
+    return skipped("its kiln_plugin describes no ABI or no function that fills a registry");
+  if (std::strcmp(info->abi, kPluginAbi) != 0) {
+    return skipped(absl::StrFormat("was built for another ABI: want \"%s\", got \"%s\"", kPluginAbi,
+                                   info->abi));
+  }
+  std::string reason;
+  const bool filled = info->fill(
+      &staged,
+      [](void* context, const char* message) {
+        *static_cast<std::string*>(context) = message == nullptr ? "" : message;
+      },
+      &reason);
+  if (filled) return absl::OkStatus();
+  return skipped("its registration failed: " + (reason.empty() ? "no reason given" : reason));
+}
+
+}  // namespace
+
 absl::StatusOr<Registry> open_plugin(const std::string& file) {
+  Registry staged(file);
+  const StagingScope scope(staged);
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* error = dlerror();
     return skipped(
         absl::StrFormat("cannot be opened: %s", error == nullptr ? "no reason given" : error));
   }
-  using Plugin = const PluginInfo* (*)();
   const auto plugin = reinterpret_cast<Plugin>(dlsym(handle, "kiln_plugin"));
   if (plugin == nullptr) return skipped("has no function kiln_plugin (made by KILN_PLUGIN)");
-  const PluginInfo* info = plugin();
-  if (info == nullptr || info->struct_bytes < sizeof(PluginInfo) || info->abi == nullptr ||
-      info->fill == nullptr) {
-    return skipped("its kiln_plugin describes an older or damaged PluginInfo");
-  }
-  if (std::strcmp(info->abi, kPluginAbi) != 0) {
-    return skipped(absl::StrFormat("was built for another ABI: want \"%s\", got \"%s\"", kPluginAbi,
-                                   info->abi));
-  }
-  Registry staged(file);
-  std::string reason;
-  const bool filled = info->fill(
-      &staged,
-      [](void* context, const char* message) { *static_cast<std::string*>(context) = message; },
-      &reason);
-  if (!filled) return skipped(absl::StrFormat("its registration failed: %s", reason));
+  // KILN_PLUGIN lets no exception out; a function made by hand may.
+  const absl::Status filled =
+      guarded("its registration", [&] { return fill_from(plugin, staged); });
+  if (!filled.ok()) return skipped(message_of(filled));
   return staged;
 }
 

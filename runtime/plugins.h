@@ -16,6 +16,10 @@ KILN_EXPORT std::vector<std::string> find_plugins(const RuntimeOptions& options)
 // <folder of libkiln>/kiln/backends; empty when it cannot be told.
 KILN_EXPORT std::string install_backend_dir();
 
+// True when `options.disabled_backends` names the file: by its path, its file name, or any part of
+// the file name that stands between "_", "-" and "." ("acme" names libacme.so and kiln_acme.so).
+KILN_EXPORT bool is_disabled(const RuntimeOptions& options, const std::string& file);
+
 // Opens one plugin and lets it fill a registry of its own. Nothing of a plugin that fails is kept,
 // but the object stays open: its code may have started threads. Errors: FailedPrecondition, with
 // the reason: cannot be opened, no kiln_plugin, another ABI, its function failed or threw.

@@ -28,7 +28,7 @@ void Registry::register_device_support(std::shared_ptr<DeviceSupport> support) {
 }
 
 void Registry::register_detector(std::string target, Detect detect) {
-  contents_->detectors.push_back({std::move(target), std::move(detect)});
+  contents_->detectors.push_back({std::move(target), std::move(detect), contents_->origin});
 }
 
 void Registry::register_kernel_builder(std::string op, std::string target,

@@ -13,6 +13,7 @@ namespace kiln::inline v1 {
 struct DetectorRow {
   std::string target;
   Detect detect;
+  std::string origin;
 };
 struct BuilderRow {
   std::string op;

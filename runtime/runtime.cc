@@ -5,7 +5,9 @@
 #include "runtime/cuda_device.h"
 #include "runtime/families.h"
 #include "runtime/guarded.h"
+#include "runtime/messages.h"
 #include "runtime/plugins.h"
+#include "runtime/registering.h"
 #include "runtime/runtime_impl.h"
 
 #include <absl/strings/str_format.h>
@@ -21,18 +23,13 @@ cache::StoreOptions store_options(const RuntimeOptions& options) {
   cache::StoreOptions store;
   store.disk_dir = options.cache_dir;
   store.strict = options.strict_cache;
+  store.max_disk_bytes = options.cache_max_bytes;
+  store.group_shared = options.cache_group_shared;
+  store.write_behind = options.cache_write_behind;
+  store.layers = options.cache_layers;
+  store.trusted_keys = cache::parse_trusted_keys(options.trusted_keys);
   return store;
 }
-
-absl::Status already(const Registry::Contents& staged, const std::string& what) {
-  return with_kind(
-      absl::AlreadyExistsError(absl::StrFormat("BackendError: %s: %s", staged.origin, what)),
-      ErrorKind::backend_error);
-}
-
-// In-tree rows may be shadowed at registration: that clash is reported when an op is constructed
-// ("reuse keys it has").
-bool is_in_tree(const std::string& origin) { return origin == "in-tree"; }
 
 }  // namespace
 
@@ -66,67 +63,10 @@ Runtime& Runtime::instance() {
 
 const RuntimeOptions& Runtime::options() const { return impl_->options; }
 
-namespace {
-
-// Everything that would clash, found before anything is changed.
-absl::Status check_staged(const Runtime::Impl& impl, const Registry::Contents& staged)
-    ABSL_EXCLUSIVE_LOCKS_REQUIRED(impl.mutex) {
-  std::set<std::pair<std::string, std::string>> keys, builders;
-  for (const auto& row : impl.kernels) {
-    if (!is_in_tree(row->origin)) keys.emplace(row->op, row->key);
-  }
-  for (const KernelRow& row : staged.kernels) {
-    if (row.key.empty() || row.op.empty())
-      return already(staged, "an implementation has an op and a key: got none");
-    if (!keys.emplace(row.op, row.key).second) {
-      return already(staged,
-                     absl::StrFormat("%s has an implementation %s already", row.op, row.key));
-    }
-  }
-  for (const auto& row : impl.builders) builders.emplace(row->op, row->target);
-  for (const BuilderRow& row : staged.builders) {
-    if (row.target.empty() || row.target == kBuiltin) {
-      return already(staged, absl::StrFormat("a target's name must not be empty or %s: got \"%s\"",
-                                             std::string(kBuiltin), row.target));
-    }
-    if (!builders.emplace(row.op, row.target).second) {
-      return already(staged,
-                     absl::StrFormat("target %s has a builder for %s already", row.target, row.op));
-    }
-  }
-  std::set<std::string> types, detectors;
-  for (const auto& [name, support] : impl.supports) types.insert(name);
-  for (const auto& support : staged.supports) {
-    if (support == nullptr || !types.insert(std::string(support->type().name())).second) {
-      return already(staged,
-                     "device type " +
-                         (support == nullptr ? "null" : std::string(support->type().name())) +
-                         " is registered already");
-    }
-  }
-  for (const auto& row : impl.detectors) detectors.insert(row->target);
-  for (const DetectorRow& row : staged.detectors) {
-    if (row.target.empty() || row.target == kBuiltin || row.detect == nullptr ||
-        !detectors.insert(row.target).second) {
-      return already(staged,
-                     absl::StrFormat("target \"%s\" has a detector already, or no name or function",
-                                     row.target));
-    }
-  }
-  for (const OpType& type : staged.ops) {
-    if (impl.ops.count(type.signature.op) > 0)
-      return already(staged, "op " + type.signature.op + " is registered already");
-    KILN_RETURN_IF_ERROR(check_signature(type.signature));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
 absl::Status Runtime::commit(Registry registry) {
   const Registry::Contents& staged = registry.contents();
   MutexLock lock(impl_->mutex);
-  KILN_RETURN_IF_ERROR(check_staged(*impl_, staged));
+  KILN_RETURN_IF_ERROR(internal::check_staged(*impl_, staged));
   for (const SourceTable& table : staged.sources) {
     absl::Status added = impl_->sources.add(table);
     if (!added.ok()) return with_kind(annotate(added, staged.origin), ErrorKind::backend_error);
@@ -147,6 +87,9 @@ absl::Status Runtime::commit(Registry registry) {
 }
 
 void Runtime::load_backends() {
+  // A plugin that makes an op while it is opened gets one without the backends: waiting for them
+  // would be waiting for itself.
+  if (internal::staged_here() != nullptr) return;
   std::call_once(impl_->backends_once, [this] {
     const auto skip = [this](const std::string& file, const absl::Status& status) {
       log(LogLevel::warning,
@@ -163,12 +106,7 @@ void Runtime::load_backends() {
     }
 #endif
     for (const std::string& file : internal::find_plugins(impl_->options)) {
-      const auto named = [&](const std::string& name) {
-        return file.find(name) != std::string::npos;
-      };
-      if (std::any_of(impl_->options.disabled_backends.begin(),
-                      impl_->options.disabled_backends.end(), named))
-        continue;
+      if (internal::is_disabled(impl_->options, file)) continue;
       absl::StatusOr<Registry> staged = internal::open_plugin(file);
       const absl::Status status = staged.ok() ? commit(*std::move(staged)) : staged.status();
       if (!status.ok()) skip(file, status);
@@ -197,10 +135,10 @@ std::string Runtime::default_target() const {
 absl::Status Runtime::set_default_target(std::string target) {
   load_backends();
   if (!target.empty() && target != kBuiltin && !impl_->knows_target(target)) {
-    return with_kind(absl::NotFoundError(absl::StrFormat(
-                         "UnknownTarget: no backend registered a target %s; known targets: %s",
-                         target, impl_->known_targets())),
-                     ErrorKind::unknown_target);
+    return with_kind(
+        absl::NotFoundError(absl::StrFormat("%s %s; known targets: %s", internal::kUnknownTarget,
+                                            target, impl_->known_targets())),
+        ErrorKind::unknown_target);
   }
   MutexLock lock(impl_->mutex);
   impl_->default_target = std::move(target);
@@ -281,28 +219,6 @@ RuntimeStats Runtime::stats() const {
   stats.fact_reads = impl_->fact_reads.load();
   stats.compile_seconds = absl::ToDoubleSeconds(engine.compile_time);
   return stats;
-}
-
-absl::Status register_kernel_type(std::string op, std::string key, KernelType type) {
-  Registry staged("this process");
-  staged.register_kernel_type(std::move(op), std::move(key), std::move(type));
-  return Runtime::instance().commit(std::move(staged));
-}
-
-absl::Status register_detector(std::string target, Detect detect) {
-  Registry staged("this process");
-  staged.register_detector(std::move(target), std::move(detect));
-  return Runtime::instance().commit(std::move(staged));
-}
-
-absl::Status register_kernel_builder(std::string op, std::string target, BuildTargetKernel build) {
-  Registry staged("this process");
-  staged.register_kernel_builder(std::move(op), std::move(target), std::move(build));
-  return Runtime::instance().commit(std::move(staged));
-}
-
-absl::Status set_default_target(std::string target) {
-  return Runtime::instance().set_default_target(std::move(target));
 }
 
 }  // namespace kiln::inline v1

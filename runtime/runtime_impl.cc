@@ -1,6 +1,7 @@
 #include "runtime/runtime_impl.h"
 
 #include "runtime/guarded.h"
+#include "runtime/messages.h"
 
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
@@ -31,6 +32,7 @@ absl::Status Runtime::Impl::load_kernel(Kernel& kernel, DeviceSupport& support,
   loaded->support = &support;
   jit::BuildOptions build_options;
   build_options.policy = policy == CompilePolicy::forbid ? jit::Policy::forbid : jit::Policy::block;
+  build_options.any_compiler = options.any_compiler;
   std::vector<Program> programs;
   KILN_RETURN_IF_ERROR(internal::guarded(who + ": programs", [&] {
     programs = kernel.programs(facts, loaded->config);
@@ -71,11 +73,12 @@ absl::StatusOr<std::string> Runtime::Impl::detect_target(const Device& device) {
     }));
   }
   if (claims.size() > 1) {
-    return with_kind(absl::FailedPreconditionError(
-                         absl::StrFormat("AmbiguousTarget: several targets claim %s: %s; choose "
-                                         "one with target= or set_default_target",
-                                         to_string(device), absl::StrJoin(claims, ", "))),
-                     ErrorKind::ambiguous_target);
+    return with_kind(
+        absl::FailedPreconditionError(absl::StrFormat("%s %s: %s; choose one with target= or "
+                                                      "set_default_target",
+                                                      internal::kAmbiguousTarget, to_string(device),
+                                                      absl::StrJoin(claims, ", "))),
+        ErrorKind::ambiguous_target);
   }
   return claims.empty() ? "" : claims.front();
 }

@@ -37,17 +37,29 @@ absl::StatusOr<std::vector<Program>> programs_of(Kernel& owner, const DeviceFact
   return programs;
 }
 
+// How artifacts are looked for: not at all, with the compiler's id, or as where nothing may
+// compile.
+enum class LookUp { none, exact, by_source_too };
+
 absl::StatusOr<PlannedProgram> plan_program(Runtime& runtime, DeviceSupport& support,
-                                            const DeviceFacts& facts, Program program) {
+                                            const DeviceFacts& facts, Program program,
+                                            LookUp look_up) {
   PlannedProgram planned;
   KILN_ASSIGN_OR_RETURN(planned.target, support.target_for(facts, program.arch_specific));
   KILN_ASSIGN_OR_RETURN(const CompileRequest request,
                         runtime.impl().engine.request_for(program, planned.target));
-  KILN_ASSIGN_OR_RETURN(const CompilerId id, support.compiler().id());
-  const cache::Artifact wanted = runtime.impl().engine.describe(request, id);
-  planned.key = wanted.key;
-  KILN_ASSIGN_OR_RETURN(const std::optional<cache::Found> found,
-                        runtime.impl().store->find(wanted));
+  const absl::StatusOr<CompilerId> id = support.compiler().id();
+  if (!id.ok() && look_up != LookUp::by_source_too) return id.status();
+  planned.wanted = runtime.impl().engine.describe(request, id.ok() ? *id : CompilerId());
+  planned.key = planned.wanted.key;
+  if (!id.ok()) planned.key.compiler = {};
+  std::optional<cache::Found> found;
+  if (id.ok()) {
+    KILN_ASSIGN_OR_RETURN(found, runtime.impl().store->find(planned.wanted));
+  }
+  if (!found && look_up == LookUp::by_source_too) {
+    KILN_ASSIGN_OR_RETURN(found, runtime.impl().store->find_by_source(planned.wanted));
+  }
   if (found) planned.tier = found->tier;
   planned.program = std::move(program);
   return planned;
@@ -57,6 +69,36 @@ absl::StatusOr<std::vector<KernelCall>> plan_on(Op& op, const CallArgs& args, De
   KILN_ASSIGN_OR_RETURN(std::vector<KernelCall> plan, op.plan(args));
   for (KernelCall& call : plan) call.call = call.call.at(Where{Device{type, 0}});
   return plan;
+}
+
+absl::StatusOr<std::vector<PlannedKernel>> planned_kernels(Op& op, const CallArgs& args,
+                                                           DeviceType type,
+                                                           const DeviceFacts& facts,
+                                                           LookUp look_up) {
+  KILN_ASSIGN_OR_RETURN(const std::vector<KernelCall> plan, plan_on(op, args, type));
+  std::vector<PlannedKernel> out;
+  for (const KernelCall& call : plan) {
+    PlannedKernel planned;
+    planned.interface = call.interface;
+    planned.call = to_string(call.call.ref());
+    KILN_ASSIGN_OR_RETURN(planned.selection, op.select(call.interface, call.call.ref(), facts));
+    if (planned.selection.chosen) {
+      KILN_ASSIGN_OR_RETURN(const Made made, make_kernel(op, call, *planned.selection.chosen));
+      planned.identity = made.plan.identity;
+      planned.config = made.kernel->default_config(facts);
+      if (look_up != LookUp::none) {
+        KILN_ASSIGN_OR_RETURN(DeviceSupport * support, op.runtime().device_support(type));
+        KILN_ASSIGN_OR_RETURN(std::vector<Program> programs, programs_of(*made.kernel, facts));
+        for (Program& program : programs) {
+          KILN_ASSIGN_OR_RETURN(PlannedProgram one, plan_program(op.runtime(), *support, facts,
+                                                                 std::move(program), look_up));
+          planned.programs.push_back(std::move(one));
+        }
+      }
+    }
+    out.push_back(std::move(planned));
+  }
+  return out;
 }
 
 }  // namespace
@@ -74,30 +116,12 @@ absl::Status complete_outputs(const Op& op, CallArgs& args) {
 absl::StatusOr<std::vector<PlannedKernel>> explain_call(Op& op, const CallArgs& args,
                                                         DeviceType type, const DeviceFacts& facts,
                                                         bool look_up) {
-  KILN_ASSIGN_OR_RETURN(const std::vector<KernelCall> plan, plan_on(op, args, type));
-  std::vector<PlannedKernel> out;
-  for (const KernelCall& call : plan) {
-    PlannedKernel planned;
-    planned.interface = call.interface;
-    planned.call = to_string(call.call.ref());
-    KILN_ASSIGN_OR_RETURN(planned.selection, op.select(call.interface, call.call.ref(), facts));
-    if (planned.selection.chosen) {
-      KILN_ASSIGN_OR_RETURN(const Made made, make_kernel(op, call, *planned.selection.chosen));
-      planned.identity = made.plan.identity;
-      planned.config = made.kernel->default_config(facts);
-      if (look_up) {
-        KILN_ASSIGN_OR_RETURN(DeviceSupport * support, op.runtime().device_support(type));
-        KILN_ASSIGN_OR_RETURN(std::vector<Program> programs, programs_of(*made.kernel, facts));
-        for (Program& program : programs) {
-          KILN_ASSIGN_OR_RETURN(PlannedProgram one,
-                                plan_program(op.runtime(), *support, facts, std::move(program)));
-          planned.programs.push_back(std::move(one));
-        }
-      }
-    }
-    out.push_back(std::move(planned));
-  }
-  return out;
+  return planned_kernels(op, args, type, facts, look_up ? LookUp::exact : LookUp::none);
+}
+
+absl::StatusOr<std::vector<PlannedKernel>> look_up_call(Op& op, const CallArgs& args,
+                                                        DeviceType type, const DeviceFacts& facts) {
+  return planned_kernels(op, args, type, facts, LookUp::by_source_too);
 }
 
 absl::StatusOr<std::vector<WarmedKernel>> warm_call(Op& op, const CallArgs& args, DeviceType type,

@@ -28,6 +28,7 @@ struct PlannedProgram {
   std::string target;
   cache::CompileKey key;
   std::optional<cache::TierKind> tier;  // where its artifact is; nullopt: nowhere
+  cache::Artifact wanted;  // the fields that make `key`
 };
 
 // One kernel call of a plan, on a device with given facts.
@@ -47,6 +48,13 @@ KILN_EXPORT absl::StatusOr<std::vector<PlannedKernel>> explain_call(Op& op, cons
                                                                     DeviceType type,
                                                                     const DeviceFacts& facts,
                                                                     bool look_up);
+
+// The same as a process would look that may not compile: without the compiler, or where its own
+// artifact is not there, one that another compiler made of the same source counts. A `key` then has
+// its first half only.
+KILN_EXPORT absl::StatusOr<std::vector<PlannedKernel>> look_up_call(Op& op, const CallArgs& args,
+                                                                    DeviceType type,
+                                                                    const DeviceFacts& facts);
 
 // One program that was asked for.
 struct WarmedProgram {

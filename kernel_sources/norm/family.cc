@@ -1,14 +1,10 @@
-#include <kiln/ops/layer_norm.h>
 #include <kiln/registry.h>
 
-#include "reference.h"
+#include "row_norm_family.h"
 
 namespace kiln {
 
 void register_norm(Registry& registry);
-void register_norm(Registry& registry) {
-  registry.add_op<LayerNormFwdOp>();
-  registry.add_reference("LayerNormFwdOp", layer_norm_reference);
-}
+void register_norm(Registry& registry) { register_row_norms(registry); }
 
 }  // namespace kiln

@@ -1,7 +1,9 @@
 // cache_test_helper MODE DIR SEED [N]
 //   hold     takes the lease, prints "held", sleeps for ever
 //   build    N threads: look, lease, look again, else "build" for 50 ms and put; prints how many
-//   were built write    puts artifacts SEED .. SEED+N-1 over and over
+//            were built
+//   write    puts artifacts SEED .. SEED+N-1 over and over
+//   behind   puts artifacts SEED .. SEED+N-1 behind the call and exits
 #include "cache/store.h"
 #include "tests/support/artifacts.h"
 
@@ -51,8 +53,14 @@ int main(int argc, char** argv) {
   const std::string_view mode = argv[1];
   const int seed = std::atoi(argv[3]);
   const int count = argc > 4 ? std::atoi(argv[4]) : 1;
-  const auto store =
-      kiln::cache::make_store({.disk_dir = argv[2], .heartbeat = absl::Milliseconds(50)});
+  const auto store = kiln::cache::make_store(
+      {.disk_dir = argv[2], .write_behind = mode == "behind", .heartbeat = absl::Milliseconds(50)});
+  if (mode == "behind") {
+    for (int i = 0; i < count; ++i) {
+      if (!store->put(share(make_artifact(seed + i, 20000))).ok()) return 1;
+    }
+    std::exit(0);  // destroys nothing of this function
+  }
   if (mode == "build") return build(*store, seed, count);
   if (mode == "hold") {
     const auto lease = store->lease(make_artifact(seed).key, absl::InfiniteFuture());

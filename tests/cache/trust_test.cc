@@ -86,6 +86,39 @@ TEST_F(TrustTest, AnotherUsersFolderOrFileIsRefused) {
   expect_refused("got user 4711");
 }
 
+TEST_F(TrustTest, AFolderIsSharedByItsGroupOnlyWhenSaid) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  ASSERT_EQ(::chown(cache_.c_str(), 4711, ::getegid()), 0);
+  ASSERT_EQ(::chmod(cache_.c_str(), 02770), 0);
+  ASSERT_EQ(::chown(file_.c_str(), 4712, ::getegid()), 0);
+  ASSERT_EQ(::chmod(file_.c_str(), 0660), 0);
+  expect_refused("got user 4711");
+  const StoreOptions shared{.disk_dir = cache_, .group_shared = true, .strict = true};
+  const auto store = make_store(shared);
+  EXPECT_TRUE((*store->find(artifact_)).has_value());
+  const mode_t before = ::umask(077);
+  const Artifact other = make_artifact(2);
+  EXPECT_THAT(store->put(share(other)), is_ok());
+  ::umask(before);
+  struct ::stat st;
+  const std::string folder = cache_ + "/v1/" + to_hex(other.key).substr(0, 2);
+  ASSERT_EQ(::stat(folder.c_str(), &st), 0);
+  EXPECT_EQ(st.st_mode & 07777, 02770u) << "other members can write it, whatever the umask is";
+  ASSERT_EQ(::stat((folder + "/" + to_hex(other.key) + ".kiln").c_str(), &st), 0);
+  EXPECT_EQ(st.st_mode & 07777, 0660u);
+  // Another group's file in it, and a folder that everybody can write, are refused all the same.
+  ASSERT_EQ(::chown(file_.c_str(), 4712, 4713), 0);
+  EXPECT_THAT(make_store(shared)->find(artifact_),
+              status_is(absl::StatusCode::kPermissionDenied, HasSubstr("got user 4712")));
+  ASSERT_EQ(::chmod(cache_.c_str(), 02777), 0);
+  EXPECT_FALSE(make_store(shared)->find(other).ok());
+  ASSERT_EQ(::chown(cache_.c_str(), 4711, 4713), 0);
+  ASSERT_EQ(::chmod(cache_.c_str(), 02770), 0);
+  EXPECT_THAT(
+      make_store(shared)->find(other),
+      status_is(absl::StatusCode::kPermissionDenied, HasSubstr("must be one of this process's")));
+}
+
 TEST_F(TrustTest, LinksAreNotFollowed) {
   std::filesystem::rename(file_, dir_ / "elsewhere");
   std::filesystem::create_symlink(dir_ / "elsewhere", file_);

@@ -47,8 +47,10 @@ class CacheTest(KilnTestCase):
 
     def test_verify_finds_a_flipped_bit_and_a_run_builds_it_again(self):
         self.fill()
-        self.assertEqual(self.ok("cache", "verify"), {"entries": 2, "damaged": []})
-        with open(self.files()[0], "r+b") as file:
+        before = self.ok("cache", "verify")
+        self.assertEqual((before["entries"], before["damaged"]), (2, []))
+        victim = self.files()[0]
+        with open(victim, "r+b") as file:
             file.seek(100)
             byte = file.read(1)[0]
             file.seek(100)
@@ -56,7 +58,8 @@ class CacheTest(KilnTestCase):
         result = self.kiln("cache", "verify", "--json")
         self.assertEqual(result.code, 3)
         (damaged,) = result.json["damaged"]
-        self.assertEqual(damaged["path"], self.files()[0])
+        self.assertEqual((damaged["path"], damaged["set_aside"]), (victim, True))
+        self.assertFalse(os.path.exists(victim))
         report = self.ok("warm", CALL, changed("params.eps", 1e-3), "--device", "cpu")
         self.assertEqual((report["built"], report["hits"]["disk"]), (1, 1))
         stats = self.ok("cache", "stats")

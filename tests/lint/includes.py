@@ -46,7 +46,8 @@ def outsider_fault(tree, path, quoted, angled):
         candidates = [os.path.join(os.path.dirname(path), quoted), os.path.join(own, quoted)]
         if any(tree.exists(c) and os.path.normpath(c).startswith(own + "/") for c in candidates):
             return None
-        if path.endswith((".cu", ".cuh")) and re.match(r"^(kernel_sources/)?device/", quoted):
+        # Device code names an embedded header by its whole path.
+        if path.endswith((".cu", ".cuh")) and quoted.startswith(("kernel_sources/device/", own + "/")):
             return None
         return f'{top} may not include "{quoted}": only <kiln/...> and its own folder'
     if angled.startswith(("kiln/", "absl/")) or STANDARD.match(angled) or SYSTEM.match(angled):
@@ -96,7 +97,7 @@ EXAMPLE = {
     "kernel_sources/norm/a.cc": '#include "a.h"\n#include <kiln/op.h>\n#include <cmath>\n#include "runtime/x.h"\n'
                                 '#include <cuda.h>\n#include "../other/b.h"\n',
     "kernel_sources/other/b.h": "",
-    "kernel_sources/norm/a.cu": '#include <cuda_fp16.h>\n#include "device/vector.cuh"\n#include <curand.h>\n',
+    "kernel_sources/norm/a.cu": '#include <cuda_fp16.h>\n#include "kernel_sources/device/vector.cuh"\n#include <curand.h>\n',
     "backends/cpu/c.cc": '#include <dlfcn.h>\n#include <nlohmann/json.hpp>\n',
 }
 EXPECTED = [

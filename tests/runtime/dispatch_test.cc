@@ -1,4 +1,6 @@
 // Dispatch through a real op: what is asked when, what is built how often, and every error at its moment.
+#include <kiln/log.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -250,6 +252,13 @@ class ToyGeneralToo final : public ToyKernel {
   explicit ToyGeneralToo(const ToyCall&) {}
 };
 
+class ToyOther final : public Kernel, public ToyOtherFwdInterface {
+ public:
+  explicit ToyOther(const ToyOtherCall&) {}
+  std::vector<Program> programs(const DeviceFacts&, const Config&) const override { return {}; }
+  absl::Status forward(const Stream&) const override { return absl::OkStatus(); }
+};
+
 absl::Status construct(const std::vector<std::pair<std::string, KernelType>>& types) {
   ToyRuntime toy;
   for (const auto& [key, type] : types) EXPECT_THAT(toy.add(key, type, "/opt/acme.so"), is_ok());
@@ -299,6 +308,24 @@ TEST(DispatchConstructionTest, AGeneralImplementationDeclaresNoPreference) {
   type.preferred_over = {"toy_wide"};
   EXPECT_THAT(construct({{"toy_wide", kernel_type<ToyWide>()}, {"g", type}}),
               status_is(kInvalidArgument, HasSubstr("a general implementation declares no preference")));
+}
+
+TEST(DispatchConstructionTest, PreferredOverNamesAKeyOfTheInterface) {
+  KernelType type = kernel_type<ToyWide>();
+  type.preferred_over = {"toy_typo"};
+  ToyRuntime tree;
+  ASSERT_THAT(tree.add("toy_wide", type, "in-tree"), is_ok());
+  EXPECT_THAT(tree.op(), status_is(kInvalidArgument, AllOf(HasSubstr("preferred_over names no key of the interface"),
+                                                           HasSubstr("got toy_typo"))));
+  std::vector<std::string> lines;
+  set_log_sink([&](LogLevel, std::string_view line) { lines.emplace_back(line); });
+  EXPECT_THAT(construct({{"toy_wide", type}}), is_ok()) << "a backend may know keys of another tree";
+  set_log_sink({});
+  EXPECT_THAT(lines, ElementsAre(AllOf(HasSubstr("toy_typo"), HasSubstr("/opt/acme.so"))));
+  // A key of another interface is an error from anybody.
+  type.preferred_over = {"toy_other"};
+  EXPECT_THAT(construct({{"toy_wide", type}, {"toy_other", kernel_type<ToyOther>()}}),
+              status_is(kInvalidArgument, HasSubstr("ToyOtherFwdInterface")));
 }
 
 TEST(DispatchConstructionTest, OneKeyTwiceIsABackendErrorAndAnInTreeKeyIsReused) {
@@ -398,6 +425,30 @@ TEST_F(OpCallTest, AMissDuringCaptureIsAnErrorAndAHitIsNot) {
   ASSERT_THAT(op->forward(toy_stream(), tensor(x), tensor(y)), is_ok());
   toy.support->capturing = true;
   EXPECT_THAT(op->forward(toy_stream(), tensor(x), tensor(y)), is_ok());
+}
+
+class ToyThrowing final : public ToyKernel {
+ public:
+  explicit ToyThrowing(const ToyCall&) {}
+  absl::Status forward(const Stream&, const Tensor&, const Tensor&) const override {
+    if (throws) throw 42;  // not even a std::exception
+    return absl::OkStatus();
+  }
+  static inline std::atomic<bool> throws{false};
+};
+
+TEST_F(OpCallTest, AKernelThatThrowsFailsTheCallAlsoOnAHit) {
+  ToyRuntime other;
+  ASSERT_THAT(other.add<ToyThrowing>("toy_throwing"), is_ok());
+  auto throwing = other.op();
+  ASSERT_THAT(throwing, is_ok());
+  ToyThrowing::throws = true;
+  EXPECT_THAT((*throwing)->forward(toy_stream(), tensor(x), tensor(y)), status_is(kInternal, HasSubstr("ToyFwdOp")));
+  EXPECT_EQ((*throwing)->serving_target(), std::nullopt);
+  ToyThrowing::throws = false;
+  EXPECT_THAT((*throwing)->forward(toy_stream(), tensor(x), tensor(y)), is_ok());
+  ToyThrowing::throws = true;
+  EXPECT_THAT((*throwing)->forward(toy_stream(), tensor(x), tensor(y)), status_is(kInternal));
 }
 
 TEST_F(OpCallTest, TheAllocatingFormMakesItsOutputs) {

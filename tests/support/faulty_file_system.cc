@@ -113,6 +113,18 @@ absl::Status FaultyFileSystem::touch(const Fd& fd) {
   return real_file_system().touch(fd);
 }
 
+absl::Status FaultyFileSystem::set_mode(const Fd& fd, std::uint32_t mode) {
+  if (const int error = verdict("set_mode", true); error > 0)
+    return errno_status(error, "injected set_mode");
+  return real_file_system().set_mode(fd, mode);
+}
+
+absl::StatusOr<Mapping> FaultyFileSystem::map(const Fd& fd, std::size_t size) {
+  if (const int error = verdict("map", false); error > 0)
+    return errno_status(error, "injected map");
+  return real_file_system().map(fd, size);
+}
+
 absl::StatusOr<std::size_t> FaultyFileSystem::write(const Fd& fd, std::string_view bytes) {
   const int error = verdict("write", true);
   if (error > 0) return errno_status(error, "injected write");

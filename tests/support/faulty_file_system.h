@@ -51,6 +51,8 @@ class FaultyFileSystem final : public FileSystem {
   absl::Status sync_dir(const std::string& path) override;
   absl::StatusOr<std::vector<std::string>> list_dir(const std::string& path) override;
   absl::Status touch(const Fd& fd) override;
+  absl::Status set_mode(const Fd& fd, std::uint32_t mode) override;
+  absl::StatusOr<Mapping> map(const Fd& fd, std::size_t size) override;
 
  private:
   int verdict(std::string_view name, bool writes);

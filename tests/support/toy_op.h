@@ -130,6 +130,15 @@ class ToySupport : public DeviceSupport {
   absl::Status copy_on_device(const Stream& s, void* to, const void* from, std::size_t n) override {
     return copy_to_device(s, to, from, n);
   }
+  absl::Status copy_strided(const Stream&, void* to, const Tensor& from) override {
+    if (from.shape.size() != 1) return absl::UnimplementedError("toys copy one dimension");
+    const std::size_t bytes = size_of(from.dtype);
+    for (std::int64_t i = 0; i < from.shape[0]; ++i) {
+      std::memcpy(static_cast<char*>(to) + static_cast<std::size_t>(i) * bytes,
+                  static_cast<const char*>(from.data) + static_cast<std::size_t>(i * from.strides[0]) * bytes, bytes);
+    }
+    return absl::OkStatus();
+  }
   absl::Status fill(const Stream&, void* to, std::uint8_t value, std::size_t n) override {
     std::memset(to, value, n);
     return absl::OkStatus();

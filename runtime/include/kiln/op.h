@@ -147,9 +147,18 @@ class KILN_EXPORT Op {
       const Stream& stream, std::span<const Tensor* const> inputs,
       const ParamValues& execution_params = {});
 
+  // Turns on tuning mode for this instance and its sub-ops; there is no way back. A served target's
+  // kernels, those there are and those to come, get request_tune(); where one does not offer it,
+  // the instance warns once. In-tree kernels are marked by it (`tuning_requested`).
+  void request_tune();
+  bool tuning_requested() const;
+
+  // What has been built for an interface. For an instance that a target serves: the target's
+  // kernels, under the target's name, whatever the interface.
   std::vector<BuiltEntry> built_entries(std::string_view interface) const;
+  // Every in-tree kernel of every entry and sub-op, each once.
   std::vector<Kernel*> iter_kernels() const;
-  // The configuration in force: the first kernel's that has one.
+  // The configuration in force: the first kernel's that has one, sub-ops' and targets' included.
   Config kernel_config() const;
   // Record of the last call that completed; nullopt before one has, or without
   // OpOptions::record_calls.
@@ -164,6 +173,11 @@ class KILN_EXPORT Op {
 
  protected:
   explicit Op(OpInit init);
+
+  // The ops that this one is composed of, owned by it; the same ones at every call. A composite
+  // declares no interfaces and plans no kernel calls: its `execute` calls its sub-ops, which settle
+  // their own targets.
+  virtual std::vector<Op*> sub_ops() const { return {}; }
 
   // The kernel calls for arguments that have passed the checks. Pure.
   virtual absl::StatusOr<std::vector<KernelCall>> plan_call(const CallArgs& args) const = 0;

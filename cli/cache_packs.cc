@@ -1,0 +1,184 @@
+#include <kiln/runtime.h>
+
+#include "base/file_system.h"
+#include "cache/disk_tier.h"
+#include "cache/garbage.h"
+#include "cache/layer_tier.h"
+#include "cache/pack.h"
+#include "cli/cache_folder.h"
+#include "cli/session.h"
+#include "runtime/tools.h"
+
+#include <CLI/CLI.hpp>
+#include <absl/strings/str_format.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <sys/stat.h>
+#include <vector>
+
+namespace kiln::cli {
+namespace {
+
+struct PackArguments {
+  std::string path;
+  std::string key_file;
+};
+
+// The key of --sign-key, else of KILN_SIGNING_KEY: both name a file.
+absl::StatusOr<std::optional<cache::SigningKey>> signing_key(const std::string& option) {
+  const char* variable = std::getenv("KILN_SIGNING_KEY");
+  const std::string path = !option.empty() ? option : variable != nullptr ? variable : "";
+  if (path.empty()) return std::optional<cache::SigningKey>();
+  KILN_ASSIGN_OR_RETURN(const std::string text, read_input(path));
+  absl::StatusOr<cache::SigningKey> key = cache::parse_signing_key(text);
+  if (!key.ok()) return annotate(key.status(), path);
+  return std::optional<cache::SigningKey>(*key);
+}
+
+// Written beside it and renamed: a process that has the old one mapped keeps it whole.
+absl::Status write_file(const std::string& path, std::string_view bytes, std::uint32_t mode) {
+  FileSystem& files = real_file_system();
+  const std::string temp = absl::StrFormat("%s.tmp.%s", path, unique_suffix());
+  const auto write = [&]() -> absl::Status {
+    KILN_ASSIGN_OR_RETURN(const Fd fd, files.create(temp));
+    KILN_RETURN_IF_ERROR(write_all(files, fd, bytes));
+    KILN_RETURN_IF_ERROR(files.set_mode(fd, mode));
+    return files.sync(fd);
+  };
+  absl::Status status = write();
+  if (status.ok()) status = files.rename(temp, path);
+  if (!status.ok()) files.unlink(temp).IgnoreError();
+  return status;
+}
+
+absl::StatusOr<Exit> export_pack(const Session& session, const PackArguments& arguments) {
+  KILN_ASSIGN_OR_RETURN(const std::optional<cache::SigningKey> key,
+                        signing_key(arguments.key_file));
+  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<cache::CacheDir> folder, open_cache_folder());
+  const cache::CacheDir& dir = *folder;
+  KILN_ASSIGN_OR_RETURN(const std::vector<cache::ArtifactFile> files, cache::list_artifacts(dir));
+  cache::PackContents contents;
+  std::int64_t skipped = 0;
+  for (const cache::ArtifactFile& file : files) {
+    absl::StatusOr<cache::LoadedFile> loaded = load_artifact(dir, file.key);
+    if (!loaded.ok()) {
+      std::fprintf(stderr, "left out: %s: %s\n", file.path.c_str(),
+                   message_of(loaded.status()).c_str());
+      ++skipped;
+      continue;
+    }
+    contents.artifacts.push_back(
+        std::make_shared<const cache::Artifact>(std::move(loaded->artifact)));
+  }
+  const std::size_t count = contents.artifacts.size();
+  KILN_ASSIGN_OR_RETURN(const std::string bytes,
+                        make_pack(std::move(contents), key ? &*key : nullptr));
+  KILN_RETURN_IF_ERROR(write_file(arguments.path, bytes, 0644));
+  if (session.json) {
+    Json json;
+    json["path"] = arguments.path;
+    json["entries"] = count;
+    json["skipped"] = skipped;
+    json["bytes"] = bytes.size();
+    json["signed_by"] = key ? Json(to_hex(public_key(*key))) : Json();
+    print_json(json);
+  } else {
+    std::printf("%s: %zu artifacts, %zu bytes%s\n", arguments.path.c_str(), count, bytes.size(),
+                key ? (", signed by " + to_hex(public_key(*key))).c_str() : "");
+  }
+  return skipped == 0 ? Exit::ok : Exit::cannot_do;
+}
+
+// An artifact of a pack goes into the folder only if everything of it is right; code for this very
+// process only from a signed one.
+absl::StatusOr<Exit> import_pack(const Session& session, const PackArguments& arguments) {
+  Runtime& runtime = Runtime::instance();
+  KILN_RETURN_IF_ERROR(cache_folder().status());
+  KILN_ASSIGN_OR_RETURN(
+      const std::unique_ptr<cache::Pack> pack,
+      cache::open_pack_file(real_file_system(), arguments.path,
+                            cache::parse_trusted_keys(runtime.options().trusted_keys)));
+  std::int64_t refused = 0;
+  for (std::size_t i = 0; i < pack->size(); ++i) {
+    absl::StatusOr<cache::Artifact> artifact = pack->artifact(i);
+    if (!artifact.ok()) return annotate(artifact.status(), arguments.path);
+    if (artifact->kind == "host_object" && !pack->is_signed()) {
+      ++refused;
+      continue;
+    }
+    KILN_RETURN_IF_ERROR(
+        tools::store(runtime).put(std::make_shared<const cache::Artifact>(*std::move(artifact))));
+  }
+  if (!tools::store(runtime).flush(absl::Minutes(10)))
+    return absl::UnavailableError(
+        "cache: what was imported must be written, got no end of it in time");
+  if (session.json) {
+    Json json;
+    json["entries"] = static_cast<std::int64_t>(pack->size()) - refused;
+    json["refused"] = refused;
+    json["signed"] = pack->is_signed();
+    print_json(json);
+  } else {
+    std::printf("%lld artifacts imported\n",
+                static_cast<long long>(pack->size()) - static_cast<long long>(refused));
+    if (refused > 0) {
+      std::printf(
+          "%lld host objects refused: the pack must be signed by a key of KILN_TRUSTED_KEYS\n",
+          static_cast<long long>(refused));
+    }
+  }
+  return Exit::ok;
+}
+
+absl::StatusOr<Exit> make_key(const Session& session, const std::string& path) {
+  KILN_ASSIGN_OR_RETURN(const cache::SigningKey key, cache::new_signing_key());
+  FileSystem& files = real_file_system();
+  // Never over an old one: what it signed could not be signed again.
+  KILN_ASSIGN_OR_RETURN(const Fd fd, files.create(path));
+  KILN_RETURN_IF_ERROR(write_all(files, fd, to_hex(key) + "\n"));
+  KILN_RETURN_IF_ERROR(files.sync(fd));
+  const std::string trusted = to_hex(public_key(key));
+  if (session.json) {
+    Json json;
+    json["path"] = path;
+    json["public_key"] = trusted;
+    print_json(json);
+  } else {
+    std::printf("%s holds the signing key: keep it secret.\nKILN_TRUSTED_KEYS=%s\n", path.c_str(),
+                trusted.c_str());
+  }
+  return Exit::ok;
+}
+
+}  // namespace
+
+void add_cache_packs(CLI::App& cache, Session& session) {
+  auto arguments = std::make_shared<PackArguments>();
+  CLI::App* export_command =
+      cache.add_subcommand("export", "write all artifacts into one file, a pack");
+  export_command->add_option("PACK", arguments->path, "the file to write")->required();
+  export_command->add_option("--sign-key", arguments->key_file,
+                             "a file made by keygen; default KILN_SIGNING_KEY");
+  export_command->callback([&session, arguments] {
+    session.command = [&session, arguments] { return export_pack(session, *arguments); };
+  });
+  CLI::App* import_command =
+      cache.add_subcommand("import", "put a pack's artifacts into the cache folder");
+  import_command->add_option("PACK", arguments->path, "the file to read")->required();
+  import_command->callback([&session, arguments] {
+    session.command = [&session, arguments] { return import_pack(session, *arguments); };
+  });
+  auto path = std::make_shared<std::string>();
+  CLI::App* keygen =
+      cache.add_subcommand("keygen", "make a key that signs packs, and print its public half");
+  keygen->add_option("FILE", *path, "where to write the signing key")->required();
+  keygen->callback([&session, path] {
+    session.command = [&session, path] { return make_key(session, *path); };
+  });
+}
+
+}  // namespace kiln::cli

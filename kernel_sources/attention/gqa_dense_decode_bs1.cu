@@ -1,0 +1,57 @@
+// Decode of one sequence in one kernel: the blocks of a cluster share the keys of a kv head, and each adds up a part of
+// the result from the others' shared memory. There are no partial results in global memory and no second launch.
+//
+//   CLUSTER   blocks of a cluster, as many as there are splits
+#include "kernel_sources/attention/decode.cuh"
+
+static_assert(CLUSTER >= 1 && CLUSTER <= 8, "clusters of up to 8 blocks run on every device that has them");
+
+namespace kiln::attention {
+
+// The value at the place of `local` in the shared memory of block `rank`.
+__device__ __forceinline__ float load_from_cluster(const float* local, uint32 rank) {
+  const uint32 own = static_cast<uint32>(__cvta_generic_to_shared(local));
+  uint32 remote;
+  float value;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(own), "r"(rank));
+  asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(value) : "r"(remote) : "memory");
+  return value;
+}
+
+__device__ __forceinline__ void write_share(const DecodeArgs& a, const Task& task, const Shared& shared) {
+  const float v_scale = scale_of(a.v_scale, a, task);
+  const int first = static_cast<int>(cluster_rank()) * threads + static_cast<int>(threadIdx.x);
+  for (int e = first; e < TILE * DIM; e += CLUSTER * threads) {
+    const int t = e / DIM, d = e % DIM;
+    if (!has_head(task, t)) continue;
+    float tops[CLUSTER], max = minus_infinity(), sum = 0, weight = 0;
+#pragma unroll
+    for (int r = 0; r < CLUSTER; ++r) {
+      tops[r] = load_from_cluster(&shared.block_stats[t][0], r);
+      max = fmaxf(max, tops[r]);
+    }
+#pragma unroll
+    for (int r = 0; r < CLUSTER; ++r) {
+      const float keep = weight_of(tops[r], max);
+      sum += keep * load_from_cluster(&shared.sums[0][t][d], r);
+      weight += keep * load_from_cluster(&shared.block_stats[t][1], r);
+    }
+    const float mean = mean_of(sum, weight) * v_scale;
+    static_cast<Q_DTYPE*>(a.out)[head_of(a, task, t) * DIM + d] = from_float<Q_DTYPE>(mean);
+  }
+}
+
+}  // namespace kiln::attention
+
+extern "C" __global__ void __launch_bounds__(WARPS * 32)
+    gqa_dense_decode_bs1(const kiln::attention::DecodeArgs args) {
+  __shared__ kiln::attention::Shared shared;
+  const kiln::attention::Task task = kiln::attention::task_at(args, blockIdx.x);
+  kiln::attention::decode(args, task, shared);
+  kiln::cluster_arrive();
+  kiln::cluster_wait();
+  kiln::attention::write_share(args, task, shared);
+  // A block's shared memory goes with it, and the others may still read.
+  kiln::cluster_arrive();
+  kiln::cluster_wait();
+}

@@ -1,0 +1,28 @@
+#ifndef KILN_KERNEL_SOURCES_GLA_GLA_PREFILL_H_
+#define KILN_KERNEL_SOURCES_GLA_GLA_PREFILL_H_
+
+#include "gla_kernel.h"
+
+#include <vector>
+
+namespace kiln {
+
+// Any number of tokens, one after the other, with the state in registers.
+class GlaPrefillKernel final : public GlaKernel {
+ public:
+  static Entry<GlaPrefillKernel> entry_for(const GlaCall& call) {
+    return Entry<GlaPrefillKernel>(facts_of(call));
+  }
+  explicit GlaPrefillKernel(const GlaCall& facts) : GlaKernel(facts) {}
+
+  Config default_config(const DeviceFacts& facts) const override;
+  std::vector<Config> autotune_configs(const DeviceFacts& facts) const override;
+  std::vector<Program> programs(const DeviceFacts& facts, const Config& config) const override;
+  absl::Status forward(const Stream& stream, const Tensor& q, const Tensor& k, const Tensor& v,
+                       const Tensor& g, const Tensor& initial_state, const Tensor& o,
+                       const Tensor& final_state) const override;
+};
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_GLA_GLA_PREFILL_H_

@@ -1,0 +1,284 @@
+#include "row_placements.h"
+
+#include <algorithm>
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t kWarpBytes = 1024;      // more than that a lane does not hold well
+constexpr std::int64_t kBlockBytes = 32768;    // half of the registers of 1024 threads
+constexpr std::int64_t kBlockPacks = 8192;     // 8 accesses a thread
+constexpr std::int64_t kLatencyBytes = 16384;  // from here on a cluster is faster for one row alone
+constexpr std::int64_t kClusterSliceBytes = 65536;  // of a row that one block of a cluster holds
+constexpr std::int64_t kLongClusterBytes = 8 * kClusterSliceBytes;
+constexpr std::int64_t kStreamSliceBytes =
+    131072;  // of a row that one block of a cluster reads twice
+
+std::int64_t bytes_of(const LayerNormCall& call) { return call.n * size_of(call.dtype); }
+
+std::int64_t power_of_two_from(std::int64_t least) {
+  std::int64_t p = 1;
+  while (p < least) p *= 2;
+  return p;
+}
+
+// Blocks of `threads` that fill a multiprocessor as the defaults do.
+std::int64_t blocks_per_sm(std::int64_t threads) {
+  return std::clamp<std::int64_t>(1024 / threads, 1, 8);
+}
+
+std::int64_t grid_of_loop(const Config& config, std::int64_t resident, std::int64_t rows) {
+  if (config["loop"] == 0) return rows;
+  return std::max(
+      {std::min(rows, resident), ceil_div(rows, config["rows_per_block"]), std::int64_t{1}});
+}
+
+bool cluster_fits(const Config& config, const DeviceFacts& facts, std::int64_t packs) {
+  const std::int64_t most = facts.arch == 120 ? 8 : 16;
+  return config["cluster"] >= 2 && config["cluster"] <= most && packs >= config["cluster"];
+}
+
+}  // namespace
+
+Refusal WarpRows::refusal(const LayerNormCall& call) {
+  if (bytes_of(call) > kWarpBytes) {
+    return refuse("serves rows of at most ", kWarpBytes,
+                  " bytes, which the lanes of a warp hold, got ", bytes_of(call));
+  }
+  return RowNormKernel::refusal(call);
+}
+
+Config WarpRows::default_config(const DeviceFacts& /*facts*/) const {
+  const std::int64_t lanes =
+      std::min<std::int64_t>(32, power_of_two_from(ceil_div(row().packs(), 2)));
+  const std::int64_t held = ceil_div(row().packs(), lanes);
+  return {{"threads", 128},
+          {"lanes", lanes},
+          {"early", held <= 4 ? 1 : 0},
+          {"load_hint", form().fused ? 0 : 1},
+          {"store_hint", 0}};
+}
+
+std::int64_t WarpRows::blocks(const Config& config, int /*sm_count*/, std::int64_t rows) const {
+  return ceil_div(rows, config["threads"] / config["lanes"]);
+}
+
+RowChoices WarpRows::choices(const DeviceFacts& /*facts*/) const {
+  return {{"threads", {64, 128, 256, 512}},
+          {"lanes", {1, 2, 4, 8, 16, 32}},
+          {"early", {0, 1}},
+          {"load_hint", {0, 1}},
+          {"store_hint", {0, 1}}};
+}
+
+std::int64_t WarpRows::held_packs(const Config& config) const {
+  return ceil_div(row().packs(), config["lanes"]);
+}
+
+Refusal BlockRows::refusal(const LayerNormCall& call) {
+  if (bytes_of(call) <= kWarpBytes) {
+    return refuse("serves rows of more than ", kWarpBytes,
+                  " bytes: a block for less leaves most threads idle, got ", bytes_of(call));
+  }
+  if (bytes_of(call) > kBlockBytes) {
+    return refuse("serves rows of at most ", kBlockBytes,
+                  " bytes, which a block holds in registers, got ", bytes_of(call));
+  }
+  if (const Refusal base = RowNormKernel::refusal(call)) return base;
+  if (call.n / vec_of(call) > kBlockPacks) {
+    return refuse("serves rows of at most ", kBlockPacks, " accesses, 8 a thread, got ",
+                  call.n / vec_of(call), " of ", vec_of(call), " elements");
+  }
+  return serves;
+}
+
+Config BlockRows::default_config(const DeviceFacts& facts) const {
+  const std::int64_t packs = row().packs();
+  Config config{{"threads", whole_warps(ceil_div(packs, 2))},
+                {"loop", 0},
+                {"early", 1},
+                {"load_hint", form().fused ? 0 : 1},
+                {"store_hint", 0},
+                {"blocks_per_sm", 1},
+                {"rows_per_block", 1}};
+  if (packs <= 384) {
+    if (form().adaptive && size_of(row().dtype) == 2) {
+      config.set("threads", 128);
+      config.set("blocks_per_sm", 8);
+      config.set("load_hint", 0);
+    }
+    return config;
+  }
+  const std::int64_t threads =
+      std::min<std::int64_t>(1024, whole_warps(form().adaptive ? packs : ceil_div(packs, 4)));
+  config.set("threads", threads);
+  config.set("early", form().adaptive ? 1 : 0);
+  config.set("blocks_per_sm", blocks_per_sm(threads));
+  const bool loops =
+      !form().fused && !form().adaptive && (form().centred || row().bytes() < kBlockBytes);
+  if (!loops) return config;
+  config.set("loop", 2);
+  config.set("rows_per_block", 2);
+  if (!has_factors()) return config;
+  Config shared = config;
+  shared.set("early", 2);
+  return can_run(shared, facts) ? shared : config;
+}
+
+std::int64_t BlockRows::blocks(const Config& config, int sm_count, std::int64_t rows) const {
+  return grid_of_loop(config, sm_count * config["blocks_per_sm"], rows);
+}
+
+RowChoices BlockRows::choices(const DeviceFacts& /*facts*/) const {
+  std::vector<std::int64_t> threads;
+  for (const std::int64_t t : {64, 96, 128, 160, 256, 320, 512, 1024}) {
+    if (ceil_div(row().packs(), t) <= 8 && t < 2 * whole_warps(row().packs())) threads.push_back(t);
+  }
+  RowChoices lists = {
+      {"threads", std::move(threads)}, {"loop", {0, 2}},       {"early", {0, 1}},
+      {"load_hint", {0, 1}},           {"store_hint", {0, 1}}, {"blocks_per_sm", {1, 2, 4, 8}},
+      {"rows_per_block", {1, 2, 4}}};
+  if (has_factors()) lists[2].second.push_back(2);
+  return lists;
+}
+
+std::int64_t BlockRows::held_packs(const Config& config) const {
+  return ceil_div(row().packs(), config["threads"]);
+}
+
+Config StreamRows::default_config(const DeviceFacts& /*facts*/) const {
+  const bool longer = row().bytes() > 65536;
+  const bool layer_norm = form().centred && !form().fused && !form().adaptive;
+  return {{"threads", longer ? 1024 : 512},
+          {"unroll", layer_norm && !longer ? 2 : 4},
+          {"early", 0},
+          {"load_hint", 0},
+          {"store_hint", form().fused ? 0 : 1}};
+}
+
+std::int64_t StreamRows::blocks(const Config& /*config*/, int /*sm_count*/,
+                                std::int64_t rows) const {
+  return rows;
+}
+
+RowChoices StreamRows::choices(const DeviceFacts& /*facts*/) const {
+  return {{"threads", {256, 512, 1024}},
+          {"unroll", {2, 4, 8}},
+          {"load_hint", {0, 1}},
+          {"store_hint", {0, 1}}};
+}
+
+std::int64_t ClusterRows::blocks(const Config& config, int sm_count, std::int64_t rows) const {
+  const std::int64_t resident = sm_count * config["blocks_per_sm"] / config["cluster"];
+  return config["cluster"] * grid_of_loop(config, resident, rows);
+}
+
+RowChoices ClusterRows::choices(const DeviceFacts& /*facts*/) const {
+  RowChoices lists = {{"cluster", {2, 4, 8, 16}}, {"threads", {128, 256, 512, 1024}},
+                      {"loop", {0, 2}},           {"early", {0, 1}},
+                      {"load_hint", {0, 1}},      {"rows_per_block", {1, 4, 16}}};
+  if (has_factors()) lists[3].second.push_back(2);
+  return lists;
+}
+
+std::int64_t ClusterRows::held_packs(const Config& config) const {
+  return ceil_div(ceil_div(row().packs(), config["cluster"]), config["threads"]);
+}
+
+bool ClusterRows::can_run(const Config& config, const DeviceFacts& facts) const {
+  // More than 16 accesses a thread leave the registers.
+  return cluster_fits(config, facts, row().packs()) && held_packs(config) <= 16 &&
+         RowNormKernel::can_run(config, facts);
+}
+
+Refusal LatencyClusterRows::refusal(const LayerNormCall& call) {
+  if (bytes_of(call) < kLatencyBytes) {
+    return refuse("serves rows of at least ", kLatencyBytes,
+                  " bytes: below, a cluster's barrier takes longer than it saves, got ",
+                  bytes_of(call));
+  }
+  if (bytes_of(call) > kBlockBytes) {
+    return refuse("serves rows of at most ", kBlockBytes,
+                  " bytes: above, many rows are slower in clusters that hold them, got ",
+                  bytes_of(call));
+  }
+  return RowNormKernel::refusal(call);
+}
+
+Config LatencyClusterRows::default_config(const DeviceFacts& /*facts*/) const {
+  return {{"cluster", 8},
+          {"threads", 256},
+          {"loop", 0},
+          {"early", 1},
+          {"load_hint", form().fused ? 0 : 1},
+          {"store_hint", 0},
+          {"blocks_per_sm", 1},
+          {"rows_per_block", 1}};
+}
+
+Refusal LongClusterRows::refusal(const LayerNormCall& call) {
+  if (bytes_of(call) <= kClusterSliceBytes) {
+    return refuse("serves rows of more than ", kClusterSliceBytes,
+                  " bytes: one block reads less as fast, got ", bytes_of(call));
+  }
+  if (bytes_of(call) > kLongClusterBytes) {
+    return refuse("serves rows of at most ", kLongClusterBytes, " bytes, which 8 blocks hold, got ",
+                  bytes_of(call));
+  }
+  if (const Refusal base = RowNormKernel::refusal(call)) return base;
+  if (vec_of(call) * size_of(call.dtype) != 16) {
+    return refuse("serves accesses of 16 bytes: narrower ones fill the registers, got ",
+                  vec_of(call) * size_of(call.dtype));
+  }
+  return serves;
+}
+
+Config LongClusterRows::default_config(const DeviceFacts& facts) const {
+  Config config{{"cluster", power_of_two_from(ceil_div(row().bytes(), kClusterSliceBytes))},
+                {"threads", 512},
+                {"loop", 2},
+                {"early", 0},
+                {"load_hint", form().fused ? 0 : 1},
+                {"store_hint", 0},
+                {"blocks_per_sm", 1},
+                {"rows_per_block", 16}};
+  if (!has_factors()) return config;
+  Config shared = config;
+  shared.set("early", 2);
+  return can_run(shared, facts) ? shared : config;
+}
+
+Refusal ClusterStreamRows::refusal(const LayerNormCall& call) {
+  if (bytes_of(call) <= kStreamSliceBytes) {
+    return refuse("serves rows of more than ", kStreamSliceBytes,
+                  " bytes: one block reads less as fast, got ", bytes_of(call));
+  }
+  return RowNormKernel::refusal(call);
+}
+
+Config ClusterStreamRows::default_config(const DeviceFacts& facts) const {
+  const std::int64_t cluster =
+      std::min<std::int64_t>(8, power_of_two_from(ceil_div(row().bytes(), kStreamSliceBytes)));
+  return {{"cluster", cluster}, {"threads", facts.arch == 120 ? 512 : 1024},
+          {"unroll", 4},        {"early", 0},
+          {"load_hint", 0},     {"store_hint", form().fused ? 0 : 1}};
+}
+
+std::int64_t ClusterStreamRows::blocks(const Config& config, int /*sm_count*/,
+                                       std::int64_t rows) const {
+  return config["cluster"] * rows;
+}
+
+RowChoices ClusterStreamRows::choices(const DeviceFacts& /*facts*/) const {
+  return {{"cluster", {2, 4, 8, 16}},
+          {"threads", {256, 512, 1024}},
+          {"unroll", {2, 4, 8}},
+          {"load_hint", {0, 1}},
+          {"store_hint", {0, 1}}};
+}
+
+bool ClusterStreamRows::can_run(const Config& config, const DeviceFacts& facts) const {
+  return cluster_fits(config, facts, row().packs()) && RowNormKernel::can_run(config, facts);
+}
+
+}  // namespace kiln

@@ -1,0 +1,108 @@
+#ifndef KILN_KERNEL_SOURCES_NORM_ROW_PLACEMENTS_H_
+#define KILN_KERNEL_SOURCES_NORM_ROW_PLACEMENTS_H_
+
+#include "row_norm_kernel.h"
+
+// The placements: which threads hold a row. Each serves the rows that its README line states; what
+// a form changes in a default is here, too, so that one file shows a placement whole.
+namespace kiln {
+
+using RowChoices = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;
+
+// Lanes of one warp for a row.
+class WarpRows : public RowNormKernel {
+ public:
+  static Refusal refusal(const LayerNormCall& call);
+  Config default_config(const DeviceFacts& facts) const override;
+
+ protected:
+  WarpRows(const RowForm& form, const RowFacts& facts)
+      : RowNormKernel(form, facts, {"_warp", "row_warp"}) {}
+  std::int64_t blocks(const Config& config, int sm_count, std::int64_t rows) const override;
+  RowChoices choices(const DeviceFacts& facts) const override;
+  std::int64_t held_packs(const Config& config) const override;
+};
+
+// A block for a row, which it holds in registers.
+class BlockRows : public RowNormKernel {
+ public:
+  static Refusal refusal(const LayerNormCall& call);
+  Config default_config(const DeviceFacts& facts) const override;
+
+ protected:
+  BlockRows(const RowForm& form, const RowFacts& facts)
+      : RowNormKernel(form, facts, {"", "row_block"}) {}
+  std::int64_t blocks(const Config& config, int sm_count, std::int64_t rows) const override;
+  std::int64_t smem_bytes(const Config& config) const override { return factor_bytes(config); }
+  RowChoices choices(const DeviceFacts& facts) const override;
+  std::int64_t held_packs(const Config& config) const override;
+};
+
+// A block for a row of any length, which it reads twice. Serves all that the family serves.
+class StreamRows : public RowNormKernel {
+ public:
+  static constexpr bool general = true;
+  Config default_config(const DeviceFacts& facts) const override;
+
+ protected:
+  StreamRows(const RowForm& form, const RowFacts& facts)
+      : RowNormKernel(form, facts, {"_stream", "row_stream"}) {}
+  std::int64_t blocks(const Config& config, int sm_count, std::int64_t rows) const override;
+  RowChoices choices(const DeviceFacts& facts) const override;
+};
+
+// A cluster of blocks for a row, which they hold in registers together: the base of the two below.
+class ClusterRows : public RowNormKernel {
+ protected:
+  ClusterRows(const RowForm& form, const RowFacts& facts)
+      : RowNormKernel(form, facts, {"_cluster", "row_cluster"}) {}
+  std::int64_t blocks(const Config& config, int sm_count, std::int64_t rows) const override;
+  std::int64_t smem_bytes(const Config& config) const override { return factor_bytes(config); }
+  RowChoices choices(const DeviceFacts& facts) const override;
+  std::int64_t held_packs(const Config& config) const override;
+  bool can_run(const Config& config, const DeviceFacts& facts) const override;
+};
+
+// Rows that a block could hold, spread over a cluster so that one row alone is done sooner. With
+// many rows a block for each is faster, and the number of rows must not choose: a user who knows
+// asks for it (OpOptions::prefer).
+class LatencyClusterRows : public ClusterRows {
+ public:
+  static constexpr auto supported_archs = archs(90, 100, 120);
+  static Refusal refusal(const LayerNormCall& call);
+  Config default_config(const DeviceFacts& facts) const override;
+
+ protected:
+  using ClusterRows::ClusterRows;
+};
+
+// Rows too long for a block's registers, weight and bias kept in the cluster's shared memory.
+class LongClusterRows : public ClusterRows {
+ public:
+  static constexpr auto supported_archs =
+      archs(90, 100);  // those with the shared memory: 128 KB and more a block
+  static Refusal refusal(const LayerNormCall& call);
+  Config default_config(const DeviceFacts& facts) const override;
+
+ protected:
+  using ClusterRows::ClusterRows;
+};
+
+// A cluster of blocks for a row, which they read twice.
+class ClusterStreamRows : public RowNormKernel {
+ public:
+  static constexpr auto supported_archs = archs(90, 100, 120);
+  static Refusal refusal(const LayerNormCall& call);
+  Config default_config(const DeviceFacts& facts) const override;
+
+ protected:
+  ClusterStreamRows(const RowForm& form, const RowFacts& facts)
+      : RowNormKernel(form, facts, {"_cluster_stream", "row_cluster_stream"}) {}
+  std::int64_t blocks(const Config& config, int sm_count, std::int64_t rows) const override;
+  RowChoices choices(const DeviceFacts& facts) const override;
+  bool can_run(const Config& config, const DeviceFacts& facts) const override;
+};
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_NORM_ROW_PLACEMENTS_H_

@@ -1,0 +1,176 @@
+// Which implementation serves which rows, at each limit, on each arch; what is in their identities.
+#include "runtime/tools.h"
+#include "tests/kernel_sources/norm_fixture.h"
+
+#include <gmock/gmock.h>
+
+#include <map>
+#include <set>
+
+namespace kiln::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using enum absl::StatusCode;
+
+class NormDispatchTest : public ::testing::TestWithParam<NormForm> {
+ protected:
+  std::string name(const std::string& suffix) const { return GetParam().stem + suffix; }
+  bool is_layer_norm() const { return std::string(GetParam().stem) == "layer_norm"; }
+  LayerNormCall call(std::int64_t n, DType dtype, int align, int arch) const {
+    return {.n = n,
+            .dtype = dtype,
+            .has_weight = GetParam().has_weight,
+            .has_bias = GetParam().has_bias,
+            .align = align,
+            .where = stated(arch, 100)};
+  }
+  std::string key(const LayerNormCall& c) const {
+    absl::StatusOr<std::string> key = op_->key_for(interface_, c);
+    return key.ok() ? *key : std::string(key.status().message());
+  }
+
+  Runtime runtime_{in_tree_options()};
+  std::unique_ptr<Op> op_ = make_norm(runtime_, GetParam().op);
+  std::string interface_ = interface_of(runtime_, GetParam().op);
+};
+
+TEST_P(NormDispatchTest, AWarpServesUpTo1024BytesABlockUpTo32768) {
+  for (const int arch : kArchs) {
+    for (const auto& [n, dtype, suffix] : std::vector<std::tuple<std::int64_t, DType, const char*>>{
+             {1, DType::float16, "_warp"},
+             {512, DType::float16, "_warp"},
+             {513, DType::float16, ""},
+             {256, DType::float32, "_warp"},
+             {257, DType::float32, ""},
+             {16384, DType::bfloat16, ""},
+             {16392, DType::bfloat16, "_stream"},
+             {8192, DType::float32, ""},
+             {8193, DType::float32, "_stream"}}) {
+      EXPECT_EQ(key(call(n, dtype, 16, arch)), name(suffix)) << n << " on " << arch;
+    }
+  }
+}
+
+TEST_P(NormDispatchTest, NarrowAccessesLeaveTheBlockEarlier) {
+  for (const int arch : {80, 90, 120}) {
+    const std::int64_t n = 16384;  // 2048, 4096, 8192 and 16384 accesses
+    EXPECT_EQ(key(call(n, DType::float16, 16, arch)), name(""));
+    EXPECT_EQ(key(call(n, DType::float16, 8, arch)), name(""));
+    EXPECT_EQ(key(call(n, DType::float16, 4, arch)), name(""));
+    EXPECT_EQ(key(call(n, DType::float16, 2, arch)), name("_stream"));
+    EXPECT_EQ(key(call(8192, DType::float16, 2, arch)), name(""));
+    EXPECT_EQ(key(call(8193, DType::float16, 16, arch)), name("_stream"));  // the length is odd
+    EXPECT_EQ(key(call(8192, DType::float32, 4, arch)), name(""));
+  }
+}
+
+TEST_P(NormDispatchTest, ClustersServeLongRowsFromSm90On) {
+  for (const int arch : kArchs) {
+    const bool clusters = arch >= 90;
+    const bool holds = is_layer_norm() && (arch == 90 || arch == 100);
+    const std::string held = name(holds ? "_cluster" : "_stream");
+    const std::string longer = name(holds ? "_cluster" : clusters ? "_cluster_stream" : "_stream");
+    const std::string longest = name(clusters ? "_cluster_stream" : "_stream");
+    EXPECT_EQ(key(call(32768, DType::float16, 16, arch)), name("_stream")) << arch;  // 65536 bytes
+    EXPECT_EQ(key(call(32776, DType::float16, 16, arch)), held) << arch;
+    EXPECT_EQ(key(call(65536, DType::float16, 16, arch)), held) << arch;
+    EXPECT_EQ(key(call(65544, DType::float16, 16, arch)), longer) << arch;
+    EXPECT_EQ(key(call(262144, DType::float16, 16, arch)), longer) << arch;
+    EXPECT_EQ(key(call(131072, DType::float32, 16, arch)), longer) << arch;
+    EXPECT_EQ(key(call(262152, DType::float16, 16, arch)), longest) << arch;
+    EXPECT_EQ(key(call(131076, DType::float32, 16, arch)), longest) << arch;
+    EXPECT_EQ(key(call(1 << 20, DType::bfloat16, 16, arch)), longest) << arch;
+    EXPECT_EQ(key(call((1 << 20) + 7, DType::bfloat16, 2, arch)), longest) << arch;
+    // Accesses of less than 16 bytes are not held.
+    EXPECT_EQ(key(call(65536, DType::float16, 8, arch)), name("_stream")) << arch;
+    EXPECT_EQ(key(call(131072, DType::float16, 8, arch)), longest) << arch;
+  }
+}
+
+TEST_P(NormDispatchTest, RowsThatLieApartAreServedAlike) {
+  for (const int arch : {80, 90, 120}) {
+    for (const std::int64_t n : {1, 512, 4096, 20000, 40000, 200000, 1 << 20}) {
+      LayerNormCall c = call(n, DType::float16, 16, arch);
+      const std::string dense = key(c);
+      c.strided = true;
+      EXPECT_EQ(key(c), dense) << n << " on " << arch;
+    }
+  }
+}
+
+TEST_P(NormDispatchTest, WhatNobodyServesIsRefusedWithTheReason) {
+  EXPECT_THAT(key(call(64, DType::float16, 1, 90)), HasSubstr("multiples of an element (2 bytes)"));
+  EXPECT_THAT(key(call(64, DType::float32, 2, 90)), HasSubstr("multiples of an element (4 bytes)"));
+  EXPECT_THAT(key(call(0, DType::float16, 16, 90)), HasSubstr("at least 1 element, got 0"));
+  EXPECT_THAT(key(call(std::int64_t{1} << 31, DType::float16, 16, 90)),
+              HasSubstr("at most 2147483647 elements"));
+  EXPECT_THAT(key(call(64, DType::float64, 16, 90)), HasSubstr("got float64"));
+  LayerNormCall c = call(64, DType::float16, 16, 90);
+  c.eps = -1;
+  EXPECT_THAT(key(c), HasSubstr("finite eps of at least 0, got -1"));
+}
+
+TEST_P(NormDispatchTest, TheIdentityHoldsWhatChangesTheBinary) {
+  const LayerNormCall base = call(4096, DType::float16, 16, 90);
+  const auto identity = [&](auto change) {
+    LayerNormCall c = base;
+    c.where = {};
+    change(c);
+    return op_->entry_plan(interface_, name(""), c)->identity;
+  };
+  const BuildIdentity same = identity([](LayerNormCall&) {});
+  EXPECT_NE(same, identity([](LayerNormCall& c) { c.n = 4104; }));
+  EXPECT_NE(same, identity([](LayerNormCall& c) { c.eps = 1e-6; }));
+  EXPECT_NE(same, identity([](LayerNormCall& c) { c.dtype = DType::bfloat16; }));
+  EXPECT_NE(same, identity([](LayerNormCall& c) { c.align = 8; }));
+  EXPECT_NE(same, identity([](LayerNormCall& c) { c.has_weight = !c.has_weight; }));
+  EXPECT_NE(same, identity([](LayerNormCall& c) { c.has_bias = !c.has_bias; }));
+  EXPECT_EQ(same, identity([](LayerNormCall& c) { c.strided = true; }));
+  // Only the accesses that the length allows count: an odd row has no wide ones at any alignment.
+  const auto odd = [](int align) { return [=](LayerNormCall& c) { c.n = 4097, c.align = align; }; };
+  EXPECT_EQ(identity(odd(16)), identity(odd(2)));
+}
+
+TEST_P(NormDispatchTest, EveryProblemIsServedOnEveryArchAndEveryImplementationIsReached) {
+  std::set<std::string> reached;
+  int problems = 0;
+  for (const internal::CallLine& line : norm_problems(runtime_)) {
+    if (line.call.op != GetParam().op) continue;
+    ++problems;
+    const std::unique_ptr<Op> op = make_op(runtime_, line.call.op, line.call.params);
+    ASSERT_NE(op, nullptr) << "problems.jsonl:" << line.line;
+    for (const int arch : kArchs) {
+      const auto planned = tools::explain_call(*op, line.call.args, DeviceType::cuda(),
+                                               *reference_facts(arch), false);
+      ASSERT_THAT(planned, is_ok()) << "problems.jsonl:" << line.line;
+      EXPECT_THAT(planned->at(0).selection.error, is_ok()) << "problems.jsonl:" << line.line;
+      reached.insert(planned->at(0).selection.chosen.value_or("none"));
+    }
+  }
+  EXPECT_GT(problems, 90);
+  std::set<std::string> all;
+  for (const KernelRow& row : runtime_.kernel_rows(GetParam().op)) all.insert(row.key);
+  EXPECT_EQ(all.size(), 5u);
+  if (!is_layer_norm()) all.erase(name("_cluster"));  // only by preference
+  EXPECT_EQ(reached, all);
+}
+
+TEST_P(NormDispatchTest, AClusterForOneRowIsTheUsersChoice) {
+  if (is_layer_norm()) return;  // its cluster serves long rows
+  const auto op = make_norm(runtime_, GetParam().op, {.prefer = {name("_cluster")}});
+  const auto key_of = [&](std::int64_t n, int arch) {
+    return *op->key_for(interface_, call(n, DType::float16, 16, arch));
+  };
+  EXPECT_EQ(key_of(8184, 90), name(""));
+  EXPECT_EQ(key_of(8192, 90), name("_cluster"));
+  EXPECT_EQ(key_of(16384, 120), name("_cluster"));
+  EXPECT_EQ(key_of(16392, 90), name("_stream"));
+  EXPECT_EQ(key_of(8192, 89), name(""));
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, NormDispatchTest, ::testing::ValuesIn(kForms),
+                         [](const auto& form) { return std::string(form.param.op); });
+
+}  // namespace
+}  // namespace kiln::testing

@@ -1,0 +1,123 @@
+// What is launched: grids, blocks, shared memory and parameters, without a device.
+#include <kiln/ops/layer_norm.h>
+
+#include "tests/kernel_sources/norm_fixture.h"
+#include "tests/support/toy_op.h"
+
+#include <gmock/gmock.h>
+
+namespace kiln::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using enum absl::StatusCode;
+
+// Keeps the shape of the last launch and its parameters of 8 bytes.
+class RecordingSupport : public ToySupport {
+ public:
+  RecordingSupport() : ToySupport({}) {}
+  absl::Status launch(void*, const Stream&, const LaunchShape& shape, void** args) override {
+    ++launches;
+    last = shape;
+    words.clear();
+    for (; *args != nullptr; ++args) words.push_back(*static_cast<std::uint64_t*>(*args));
+    return absl::OkStatus();
+  }
+  int launches = 0;
+  LaunchShape last;
+  std::vector<std::uint64_t> words;
+};
+
+class NormLaunchTest : public ::testing::Test {
+ protected:
+  // Launches LayerNorm by `key` on `rows` rows of n elements that lie `stride` apart.
+  absl::Status launch(const std::string& key, std::int64_t n, std::int64_t rows,
+                      std::int64_t stride = 0) {
+    const auto op = make_norm(runtime_, "LayerNormFwdOp");
+    const LayerNormCall call{.n = n, .dtype = DType::bfloat16};
+    kernel_ = op->entry_plan("layer_norm_fwd", key, call)->build();
+    const DeviceFacts facts = *reference_facts(90);
+    auto loaded = std::make_unique<Loaded>();
+    loaded->config = kernel_->default_config(facts);
+    loaded->functions = {nullptr};
+    loaded->facts = facts;
+    loaded->support = &support_;
+    kernel_->publish(0, std::move(loaded));
+    const Dims shape{rows, n};
+    Tensor x{fake(1), {}, DType::bfloat16, shape, {stride == 0 ? n : stride, 1}};
+    Tensor weight{fake(2), {}, DType::bfloat16, {n}, {1}};
+    Tensor bias{fake(3), {}, DType::bfloat16, {n}, {1}};
+    Tensor y{fake(4), {}, DType::bfloat16, shape, {n, 1}};
+    return dynamic_cast<const LayerNormFwdInterface&>(*kernel_).forward(Stream{}, x, weight, bias,
+                                                                        y);
+  }
+  static void* fake(std::uintptr_t address) {
+    return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): never read
+  }
+  std::uint32_t grid() const { return support_.last.grid[0]; }
+  std::uint32_t block() const { return support_.last.block[0]; }
+
+  Runtime runtime_{in_tree_options()};
+  RecordingSupport support_;
+  std::unique_ptr<Kernel> kernel_;
+};
+
+TEST_F(NormLaunchTest, ParametersAreInTheOrderOfTheKernel) {
+  ASSERT_THAT(launch("layer_norm", 4096, 7, 5000), is_ok());
+  EXPECT_THAT(support_.words, ::testing::ElementsAre(1, 2, 3, 4, 7, 5000));
+}
+
+TEST_F(NormLaunchTest, NoRowsLaunchNothing) {
+  for (const char* key : {"layer_norm", "layer_norm_warp", "layer_norm_stream"}) {
+    EXPECT_THAT(launch(key, 512, 0), is_ok());
+  }
+  EXPECT_EQ(support_.launches, 0);
+}
+
+TEST_F(NormLaunchTest, AWarpsTeamsShareABlock) {
+  ASSERT_THAT(launch("layer_norm_warp", 128, 33),
+              is_ok());  // 16 accesses: 8 lanes, 16 rows a block
+  EXPECT_EQ(block(), 128u);
+  EXPECT_EQ(grid(), 3u);
+}
+
+TEST_F(NormLaunchTest, ABlockTakesTwoRowsOnceTheDeviceIsFull) {
+  ASSERT_THAT(launch("layer_norm", 4096, 2048),
+              is_ok());  // 512 accesses: 128 threads, 8 blocks a multiprocessor
+  EXPECT_EQ(block(), 128u);
+  EXPECT_EQ(support_.last.smem_bytes, 2u * 4096 * 2);  // weight and bias
+  EXPECT_EQ(grid(), 132u * 8);
+  ASSERT_THAT(launch("layer_norm", 4096, 100000), is_ok());
+  EXPECT_EQ(grid(), 50000u);
+  ASSERT_THAT(launch("layer_norm", 4096, 3), is_ok());
+  EXPECT_EQ(grid(), 3u);
+}
+
+TEST_F(NormLaunchTest, ClustersAreWhole) {
+  ASSERT_THAT(launch("layer_norm_cluster", 65536, 1000), is_ok());
+  EXPECT_EQ(kernel_->default_config(*reference_facts(90))["cluster"], 2);
+  EXPECT_EQ(grid(), 2u * 66);  // the device is full
+  EXPECT_EQ(support_.last.smem_bytes, 2u * 65536);
+  ASSERT_THAT(launch("layer_norm_cluster", 65536, 16 * 100), is_ok());
+  EXPECT_EQ(grid(), 2u * 100);
+  ASSERT_THAT(launch("layer_norm_cluster_stream", 1 << 20, 5), is_ok());
+  EXPECT_EQ(grid(), 8u * 5);
+  EXPECT_EQ(support_.last.smem_bytes, 0u);
+}
+
+TEST_F(NormLaunchTest, MoreBlocksThanAGridHoldsAreRefused) {
+  const std::int64_t most = 2147483647;
+  EXPECT_THAT(launch("layer_norm_stream", 1, most), is_ok());
+  EXPECT_EQ(grid(), 2147483647u);
+  EXPECT_THAT(launch("layer_norm_stream", 1, most + 1),
+              status_is(kInvalidArgument, HasSubstr("got 2147483648 rows")));
+  EXPECT_THAT(launch("layer_norm_cluster_stream", 1 << 20, most / 8), is_ok());
+  EXPECT_THAT(launch("layer_norm_cluster_stream", 1 << 20, most / 8 + 1),
+              status_is(kInvalidArgument, HasSubstr("at most 2147483647 blocks")));
+  EXPECT_THAT(launch("layer_norm_warp", 1, most * 128), is_ok());
+  EXPECT_THAT(launch("layer_norm_warp", 1, most * 128 + 1), status_is(kInvalidArgument));
+  EXPECT_EQ(support_.launches, 3);
+}
+
+}  // namespace
+}  // namespace kiln::testing
