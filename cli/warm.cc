@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <thread>
 #include <tuple>
@@ -89,30 +90,50 @@ struct Summary {
   std::map<cache::TierKind, std::size_t> hits;
 };
 
+// Where each program came from in this run; nullopt: compiled. Threads that ask for one program at
+// once are told "compiled", "disk" or "memory" as it happens, and what brought it in is what
+// counts.
+using Origins = std::map<cache::CompileKey, std::optional<cache::TierKind>>;
+
+Origins origins_of(const std::vector<Task>& tasks) {
+  Origins origins;
+  for (const Task& task : tasks) {
+    if (!task.result.ok()) continue;
+    for (const tools::WarmedKernel& kernel : *task.result) {
+      for (const tools::WarmedProgram& program : kernel.programs) {
+        const auto [it, is_new] = origins.emplace(program.key, program.found_in);
+        if (is_new || !it->second) continue;
+        it->second = program.found_in ? std::max(*it->second, *program.found_in) : program.found_in;
+      }
+    }
+  }
+  return origins;
+}
+
 Summary summarise(const std::vector<Task>& tasks) {
   Summary summary;
+  const Origins origins = origins_of(tasks);
   std::set<std::tuple<std::string, std::string, std::string>> identities;
-  std::set<cache::CompileKey> keys;
+  std::set<cache::CompileKey> seen;
   for (const Task& task : tasks) {
     if (!task.result.ok()) {
       ++summary.failed;
       continue;
     }
     for (const tools::WarmedKernel& kernel : *task.result) {
-      if (!identities.emplace(kernel.key, kernel.identity, to_string(task.place->facts)).second)
-        continue;
+      const bool is_new =
+          identities.emplace(kernel.key, kernel.identity, to_string(task.place->facts)).second;
+      if (!is_new) continue;
       bool built = false;
       cache::TierKind slowest = cache::TierKind::memory;
       for (const tools::WarmedProgram& program : kernel.programs) {
-        // What an earlier identity of this run compiled, or waited for together with this one, is
-        // there by now.
-        if (!keys.insert(program.key).second) continue;
+        // What an earlier identity of this run brought in is in memory for this one.
+        if (!seen.insert(program.key).second) continue;
+        const std::optional<cache::TierKind>& origin = origins.at(program.key);
         ++summary.programs;
-        if (program.found_in)
-          slowest = std::max(slowest, *program.found_in);
-        else
-          built = true;
-        if (!program.found_in) ++summary.compiled;
+        summary.compiled += origin ? 0 : 1;
+        built = built || !origin;
+        if (origin) slowest = std::max(slowest, *origin);
       }
       ++summary.identities;
       ++(built ? summary.built : summary.hits[slowest]);
