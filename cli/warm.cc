@@ -17,7 +17,6 @@
 #include <cstdio>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <thread>
 #include <tuple>
@@ -90,50 +89,50 @@ struct Summary {
   std::map<cache::TierKind, std::size_t> hits;
 };
 
-// Where each program came from in this run; nullopt: compiled. Threads that ask for one program at
-// once are told "compiled", "disk" or "memory" as it happens, and what brought it in is what
-// counts.
-using Origins = std::map<cache::CompileKey, std::optional<cache::TierKind>>;
-
-Origins origins_of(const std::vector<Task>& tasks) {
-  Origins origins;
+// Where each program came from, at its slowest: of two tasks at once one may find in memory what
+// the other has just read or compiled. nullopt: compiled.
+std::map<cache::CompileKey, std::optional<cache::TierKind>> origins(
+    const std::vector<Task>& tasks) {
+  std::map<cache::CompileKey, std::optional<cache::TierKind>> out;
   for (const Task& task : tasks) {
     if (!task.result.ok()) continue;
     for (const tools::WarmedKernel& kernel : *task.result) {
       for (const tools::WarmedProgram& program : kernel.programs) {
-        const auto [it, is_new] = origins.emplace(program.key, program.found_in);
-        if (is_new || !it->second) continue;
-        it->second = program.found_in ? std::max(*it->second, *program.found_in) : program.found_in;
+        const auto [row, added] = out.emplace(program.key, program.found_in);
+        if (!added && row->second && (!program.found_in || *program.found_in > *row->second))
+          row->second = program.found_in;
       }
     }
   }
-  return origins;
+  return out;
 }
 
 Summary summarise(const std::vector<Task>& tasks) {
+  const auto came_from = origins(tasks);
   Summary summary;
-  const Origins origins = origins_of(tasks);
   std::set<std::tuple<std::string, std::string, std::string>> identities;
-  std::set<cache::CompileKey> seen;
+  std::set<cache::CompileKey> keys;
   for (const Task& task : tasks) {
     if (!task.result.ok()) {
       ++summary.failed;
       continue;
     }
     for (const tools::WarmedKernel& kernel : *task.result) {
-      const bool is_new =
-          identities.emplace(kernel.key, kernel.identity, to_string(task.place->facts)).second;
-      if (!is_new) continue;
+      if (!identities.emplace(kernel.key, kernel.identity, to_string(task.place->facts)).second)
+        continue;
       bool built = false;
       cache::TierKind slowest = cache::TierKind::memory;
       for (const tools::WarmedProgram& program : kernel.programs) {
-        // What an earlier identity of this run brought in is in memory for this one.
-        if (!seen.insert(program.key).second) continue;
-        const std::optional<cache::TierKind>& origin = origins.at(program.key);
+        // What an earlier identity of this run compiled, or waited for together with this one, is
+        // there by now.
+        if (!keys.insert(program.key).second) continue;
         ++summary.programs;
-        summary.compiled += origin ? 0 : 1;
-        built = built || !origin;
-        if (origin) slowest = std::max(slowest, *origin);
+        const std::optional<cache::TierKind> tier = came_from.at(program.key);
+        if (tier)
+          slowest = std::max(slowest, *tier);
+        else
+          built = true;
+        if (!tier) ++summary.compiled;
       }
       ++summary.identities;
       ++(built ? summary.built : summary.hits[slowest]);
