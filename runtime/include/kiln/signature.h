@@ -1,7 +1,7 @@
 #ifndef KILN_SIGNATURE_H_
 #define KILN_SIGNATURE_H_
 
-#include <kiln/call_spec.h>
+#include <kiln/any_call.h>
 #include <kiln/dtype.h>
 #include <kiln/export.h>
 #include <kiln/status.h>
