@@ -89,7 +89,26 @@ struct Summary {
   std::map<cache::TierKind, std::size_t> hits;
 };
 
+// Where each program came from, at its slowest: of two tasks at once one may find in memory what
+// the other has just read or compiled. nullopt: compiled.
+std::map<cache::CompileKey, std::optional<cache::TierKind>> origins(
+    const std::vector<Task>& tasks) {
+  std::map<cache::CompileKey, std::optional<cache::TierKind>> out;
+  for (const Task& task : tasks) {
+    if (!task.result.ok()) continue;
+    for (const tools::WarmedKernel& kernel : *task.result) {
+      for (const tools::WarmedProgram& program : kernel.programs) {
+        const auto [row, added] = out.emplace(program.key, program.found_in);
+        if (!added && row->second && (!program.found_in || *program.found_in > *row->second))
+          row->second = program.found_in;
+      }
+    }
+  }
+  return out;
+}
+
 Summary summarise(const std::vector<Task>& tasks) {
+  const auto came_from = origins(tasks);
   Summary summary;
   std::set<std::tuple<std::string, std::string, std::string>> identities;
   std::set<cache::CompileKey> keys;
@@ -108,11 +127,12 @@ Summary summarise(const std::vector<Task>& tasks) {
         // there by now.
         if (!keys.insert(program.key).second) continue;
         ++summary.programs;
-        if (program.found_in)
-          slowest = std::max(slowest, *program.found_in);
+        const std::optional<cache::TierKind> tier = came_from.at(program.key);
+        if (tier)
+          slowest = std::max(slowest, *tier);
         else
           built = true;
-        if (!program.found_in) ++summary.compiled;
+        if (!tier) ++summary.compiled;
       }
       ++summary.identities;
       ++(built ? summary.built : summary.hits[slowest]);

@@ -27,16 +27,19 @@ set(KILN_PUBLIC_INCLUDES
   ${PROJECT_SOURCE_DIR}/jit/include
   ${PROJECT_SOURCE_DIR}/runtime/include)
 
-# kiln_test(NAME SOURCES ... [LINKS ...] [LABELS ...]): one test executable.
+# kiln_test(NAME SOURCES ... [LINKS ...] [LABELS ...] [TIMEOUT seconds]): one test executable.
 function(kiln_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINKS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LINKS;LABELS" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE kiln_options kiln kiln_absl kiln_xxhash kiln_zstd kiln_cuda_headers
     nlohmann_json::nlohmann_json ${arg_LINKS} GTest::gmock GTest::gtest_main ${CMAKE_DL_LIBS})
   include(GoogleTest)
   if(NOT KILN_PORTABLE)
-    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+    gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${arg_TIMEOUT})
     # Discovery cannot pass on a list, so labels are set by a file that ctest reads after the list of tests.
     set(labels ${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake)
     file(CONFIGURE OUTPUT ${labels} @ONLY CONTENT

@@ -116,6 +116,7 @@ Json json_of(const TensorParam& param) {
     json["dtype_of"] = param.dtype_of;
   json["shape"] = param.shape;
   json["optional"] = param.optional;
+  if (!param.only_if.empty()) json["only_if"] = param.only_if;
   json["written"] = param.written;
   json["contiguous"] = param.contiguous;
   json["device"] = param.host ? "cpu" : "call";

@@ -74,7 +74,7 @@ class CallChecker {
  public:
   CallChecker(const Signature& signature, const ParamValues& params,
               const std::vector<std::optional<ArgSpec>>& inputs)
-      : signature_(signature), inputs_(inputs), bindings_(params) {}
+      : signature_(signature), params_(params), inputs_(inputs), bindings_(params) {}
 
   absl::Status check_inputs() {
     KILN_RETURN_IF_ERROR(check_count("inputs", signature_.inputs.size(), inputs_.size()));
@@ -110,7 +110,7 @@ class CallChecker {
     if (!terms.ok()) return about(param, terms.status());
     absl::StatusOr<Dims> shape = bindings_.shape_of(*terms);
     if (!shape.ok()) return about(param, shape.status());
-    spec.shape = *shape;
+    spec.shape = exists(param) ? *shape : Dims{0};
     if (absl::Status status = check_size(param, contiguous_arg(spec)); !status.ok()) return status;
     return spec;
   }
@@ -141,7 +141,7 @@ class CallChecker {
 
   absl::Status check(const TensorParam& param, const std::optional<ArgSpec>& arg, bool written) {
     if (!arg) {
-      if (param.optional) return absl::OkStatus();
+      if (param.optional || !exists(param)) return absl::OkStatus();
       return refuse(param, {"must be passed", "a tensor", "none"});
     }
     KILN_RETURN_IF_ERROR(check_dtype(param, *arg));
@@ -182,7 +182,18 @@ class CallChecker {
     return absl::OkStatus();
   }
 
+  bool exists(const TensorParam& param) const {
+    if (param.only_if.empty()) return true;
+    const FieldValue* value = find_param(params_, param.only_if);
+    return value != nullptr && *value == FieldValue(true);
+  }
+
   absl::Status check_shape(const TensorParam& param, const ArgSpec& arg) {
+    if (!exists(param)) {
+      if (arg.spec.shape == Dims{0}) return absl::OkStatus();
+      return refuse(param, {"exists only with " + param.only_if, "no tensor, or an empty one: [0]",
+                            to_string(arg.spec.shape)});
+    }
     absl::StatusOr<ShapeTerms> terms = parse_shape_pattern(param.shape);
     if (!terms.ok()) return about(param, terms.status());
     absl::StatusOr<bool> fits = bindings_.match(*terms, arg.spec.shape);
@@ -234,6 +245,7 @@ class CallChecker {
   }
 
   const Signature& signature_;
+  const ParamValues& params_;
   const std::vector<std::optional<ArgSpec>>& inputs_;
   ShapeBindings bindings_;
   const TensorParam* device_of_ = nullptr;  // the first tensor that is not on the host

@@ -65,6 +65,7 @@ class SignatureChecker {
 
   absl::Status check_tensor(const TensorParam& param, bool output) {
     KILN_RETURN_IF_ERROR(check_dtypes(param, output));
+    KILN_RETURN_IF_ERROR(check_only_if(param, output));
     const absl::StatusOr<internal::ShapeTerms> terms = internal::parse_shape_pattern(param.shape);
     if (!terms.ok()) return annotate(annotate(terms.status(), param.name), signature_.op);
     std::string unknown_list;
@@ -83,6 +84,16 @@ class SignatureChecker {
         bound_.insert(spelled(term));
     }
     return absl::OkStatus();
+  }
+
+  absl::Status check_only_if(const TensorParam& param, bool output) const {
+    if (param.only_if.empty()) return absl::OkStatus();
+    for (const ParamDecl& decl : signature_.params) {
+      if (output && decl.name == param.only_if && decl.type == ParamType::boolean)
+        return absl::OkStatus();
+    }
+    return refuse("only_if is for outputs and names a boolean parameter: " + param.name,
+                  param.only_if);
   }
 
   absl::Status check_dtypes(const TensorParam& param, bool output) const {

@@ -10,7 +10,8 @@ import xml.etree.ElementTree
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PRESETS = ("dev", "asan", "tsan")
 # Lints look at sources, which no sanitizer changes; and a sanitizer's runtime and the driver do not share a process.
-SKIPPED_LABELS = {"dev": None, "asan": "lint|gpu", "tsan": "lint|gpu"}
+# What a sanitizer cannot add to: lints, what needs a device, and the compilation of every kernel for every board.
+SKIPPED_LABELS = {"dev": None, "asan": "lint|gpu|slow", "tsan": "lint|gpu|slow"}
 
 
 class Totals:

@@ -16,14 +16,46 @@ std::int64_t row_length(const ParamValues& params) {
   return n;
 }
 
-// (x - mean) / sqrt(var + eps), in two passes.
-void normalize_row(const double* x, double* y, std::int64_t n, double eps) {
+// (x - mean) / sqrt(var + eps) in two passes; without `centred`, x / sqrt(mean(x^2) + eps).
+void normalize_row(const double* x, double* y, std::int64_t n, double eps, bool centred) {
   double sum = 0, squares = 0;
-  for (std::int64_t i = 0; i < n; ++i) sum += x[i];
+  for (std::int64_t i = 0; centred && i < n; ++i) sum += x[i];
   const double mean = sum / static_cast<double>(n);
   for (std::int64_t i = 0; i < n; ++i) squares += (x[i] - mean) * (x[i] - mean);
   const double scale = 1 / std::sqrt(squares / static_cast<double>(n) + eps);
   for (std::int64_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * scale;
+}
+
+// What a normalised row is multiplied by and what is added; null: nothing.
+struct Factors {
+  const double* scale = nullptr;
+  const double* shift = nullptr;
+  const double* gate = nullptr;
+  bool of_rows = false;  // they have x's size, not a row's
+};
+
+void normalize(const ParamValues& params, const HostTensor& x, const HostTensor& y, bool centred,
+               const Factors& f) {
+  const std::int64_t n = row_length(params);
+  const double eps = std::get<double>(*find_param(params, "eps"));
+  const std::int64_t rows = n == 0 ? 0 : numel(x.shape) / n;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    double* out = y.data + r * n;
+    normalize_row(x.data + r * n, out, n, eps, centred);
+    const std::int64_t at = f.of_rows ? r * n : 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (f.scale != nullptr) out[i] *= f.scale[at + i];
+      if (f.shift != nullptr) out[i] += f.shift[at + i];
+      if (f.gate != nullptr) out[i] *= f.gate[at + i];
+    }
+  }
+}
+
+// outputs[1] = x + residual.
+void add(std::span<const HostTensor> inputs, std::span<const HostTensor> outputs) {
+  const std::int64_t count = numel(inputs[0].shape);
+  for (std::int64_t i = 0; i < count; ++i)
+    outputs[1].data[i] = inputs[0].data[i] + inputs[1].data[i];
 }
 
 }  // namespace
@@ -31,18 +63,49 @@ void normalize_row(const double* x, double* y, std::int64_t n, double eps) {
 absl::Status layer_norm_reference(const ParamValues& params, const ParamValues&,
                                   std::span<const HostTensor> inputs,
                                   std::span<const HostTensor> outputs) {
-  const std::int64_t n = row_length(params);
-  const double eps = std::get<double>(*find_param(params, "eps"));
-  const double* weight = inputs[1].data;
-  const double* bias = inputs[2].data;
-  const std::int64_t rows = n == 0 ? 0 : numel(inputs[0].shape) / n;
-  for (std::int64_t r = 0; r < rows; ++r) {
-    double* y = outputs[0].data + r * n;
-    normalize_row(inputs[0].data + r * n, y, n, eps);
-    for (std::int64_t i = 0; i < n; ++i) {
-      y[i] = y[i] * (weight == nullptr ? 1 : weight[i]) + (bias == nullptr ? 0 : bias[i]);
-    }
-  }
+  normalize(params, inputs[0], outputs[0], true,
+            {.scale = inputs[1].data, .shift = inputs[2].data});
+  return absl::OkStatus();
+}
+
+absl::Status rms_norm_reference(const ParamValues& params, const ParamValues&,
+                                std::span<const HostTensor> inputs,
+                                std::span<const HostTensor> outputs) {
+  normalize(params, inputs[0], outputs[0], false, {.scale = inputs[1].data});
+  return absl::OkStatus();
+}
+
+absl::Status fused_add_layer_norm_reference(const ParamValues& params, const ParamValues&,
+                                            std::span<const HostTensor> inputs,
+                                            std::span<const HostTensor> outputs) {
+  add(inputs, outputs);
+  normalize(params, outputs[1], outputs[0], true,
+            {.scale = inputs[2].data, .shift = inputs[3].data});
+  return absl::OkStatus();
+}
+
+absl::Status fused_add_rms_norm_reference(const ParamValues& params, const ParamValues&,
+                                          std::span<const HostTensor> inputs,
+                                          std::span<const HostTensor> outputs) {
+  add(inputs, outputs);
+  normalize(params, outputs[1], outputs[0], false, {.scale = inputs[2].data});
+  return absl::OkStatus();
+}
+
+absl::Status ada_layer_norm_reference(const ParamValues& params, const ParamValues&,
+                                      std::span<const HostTensor> inputs,
+                                      std::span<const HostTensor> outputs) {
+  normalize(params, inputs[0], outputs[0], true,
+            {.scale = inputs[1].data, .shift = inputs[2].data, .of_rows = true});
+  return absl::OkStatus();
+}
+
+absl::Status ada_layer_norm_zero_reference(const ParamValues& params, const ParamValues&,
+                                           std::span<const HostTensor> inputs,
+                                           std::span<const HostTensor> outputs) {
+  normalize(
+      params, inputs[0], outputs[0], true,
+      {.scale = inputs[1].data, .shift = inputs[2].data, .gate = inputs[3].data, .of_rows = true});
   return absl::OkStatus();
 }
 

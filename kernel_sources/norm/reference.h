@@ -7,10 +7,35 @@
 
 namespace kiln {
 
-// The ops of this family in double on the host; signatures as kiln::Reference.
+// The row norms in double on the host; signatures as kiln::Reference. Sums of the fused forms are
+// not rounded: kernels round them to the dtype, which the tolerance covers.
 absl::Status layer_norm_reference(const ParamValues& params, const ParamValues& execution_params,
                                   std::span<const HostTensor> inputs,
                                   std::span<const HostTensor> outputs);
+
+absl::Status rms_norm_reference(const ParamValues& params, const ParamValues& execution_params,
+                                std::span<const HostTensor> inputs,
+                                std::span<const HostTensor> outputs);
+
+absl::Status fused_add_layer_norm_reference(const ParamValues& params,
+                                            const ParamValues& execution_params,
+                                            std::span<const HostTensor> inputs,
+                                            std::span<const HostTensor> outputs);
+
+absl::Status fused_add_rms_norm_reference(const ParamValues& params,
+                                          const ParamValues& execution_params,
+                                          std::span<const HostTensor> inputs,
+                                          std::span<const HostTensor> outputs);
+
+absl::Status ada_layer_norm_reference(const ParamValues& params,
+                                      const ParamValues& execution_params,
+                                      std::span<const HostTensor> inputs,
+                                      std::span<const HostTensor> outputs);
+
+absl::Status ada_layer_norm_zero_reference(const ParamValues& params,
+                                           const ParamValues& execution_params,
+                                           std::span<const HostTensor> inputs,
+                                           std::span<const HostTensor> outputs);
 
 }  // namespace kiln
 

@@ -197,12 +197,9 @@ Refusal LatencyClusterRows::refusal(const LayerNormCall& call) {
                   " bytes: below, a cluster's barrier takes longer than it saves, got ",
                   bytes_of(call));
   }
-  if (bytes_of(call) > kBlockBytes) {
-    return refuse("serves rows of at most ", kBlockBytes,
-                  " bytes: above, many rows are slower in clusters that hold them, got ",
-                  bytes_of(call));
-  }
-  return RowNormKernel::refusal(call);
+  // Where no block serves, the general implementation must: many rows are slower in clusters that
+  // hold them.
+  return BlockRows::refusal(call);
 }
 
 Config LatencyClusterRows::default_config(const DeviceFacts& /*facts*/) const {

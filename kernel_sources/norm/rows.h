@@ -17,8 +17,9 @@ struct Rows {
 };
 
 // [*B, *normalized] with `trailing` dimensions normalized, as rows that lie evenly apart, each
-// dense; nullopt when they do not.
-inline std::optional<Rows> as_rows(const Dims& shape, const Dims& strides, int trailing) {
+// dense; nullopt when they do not. `repeats`: all rows may be one, 0 apart.
+inline std::optional<Rows> as_rows(const Dims& shape, const Dims& strides, int trailing,
+                                   bool repeats = false) {
   std::int64_t n = 1;
   for (int d = shape.size() - 1; d >= shape.size() - trailing; --d) {
     if (shape[d] != 1 && strides[d] != n) return std::nullopt;
@@ -37,7 +38,8 @@ inline std::optional<Rows> as_rows(const Dims& shape, const Dims& strides, int t
     }
     rows.rows *= shape[d];
   }
-  if (rows.rows > 1 && rows.stride < n) return std::nullopt;  // overlapping or broadcast rows
+  if (rows.rows > 1 && rows.stride < n && !(repeats && rows.stride == 0))
+    return std::nullopt;  // overlapping or broadcast rows
   return rows;
 }
 

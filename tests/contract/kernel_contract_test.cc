@@ -37,9 +37,10 @@ TEST_P(KernelContractTest, EveryProblemCompilesOnceAndIsFoundAfterwards) {
       ASSERT_FALSE(planned->empty());
       for (const tools::PlannedKernel& kernel : *planned) {
         ASSERT_TRUE(kernel.selection.chosen.has_value()) << kernel.selection.error;
-        // Not the chosen one alone: all that serve the call.
+        // On one board all that serve the call, on the others the chosen one: the rest differs by the arch alone.
         for (const Verdict& verdict : kernel.selection.verdicts) {
-          if (verdict.kind != VerdictKind::chosen && verdict.kind != VerdictKind::lower) continue;
+          const bool serves = verdict.kind == VerdictKind::lower && board == "h200";
+          if (verdict.kind != VerdictKind::chosen && !serves) continue;
           const auto alone = runtime.create_op(problem.call.op, problem.call.params,
                                                {.runtime = &runtime, .only = {verdict.key}});
           ASSERT_THAT(alone, is_ok());

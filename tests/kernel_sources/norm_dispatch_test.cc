@@ -148,7 +148,7 @@ TEST_P(NormDispatchTest, EveryProblemIsServedOnEveryArchAndEveryImplementationIs
       reached.insert(planned->at(0).selection.chosen.value_or("none"));
     }
   }
-  EXPECT_GT(problems, 90);
+  EXPECT_GT(problems, 85);
   std::set<std::string> all;
   for (const KernelRow& row : runtime_.kernel_rows(GetParam().op)) all.insert(row.key);
   EXPECT_EQ(all.size(), 5u);
@@ -167,6 +167,8 @@ TEST_P(NormDispatchTest, AClusterForOneRowIsTheUsersChoice) {
   EXPECT_EQ(key_of(16384, 120), name("_cluster"));
   EXPECT_EQ(key_of(16392, 90), name("_stream"));
   EXPECT_EQ(key_of(8192, 89), name(""));
+  // Accesses that a block has too many of stay with the general implementation.
+  EXPECT_EQ(*op->key_for(interface_, call(16384, DType::float16, 2, 90)), name("_stream"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, NormDispatchTest, ::testing::ValuesIn(kForms),

@@ -71,6 +71,11 @@ struct NormForm {
 };
 inline constexpr NormForm kForms[] = {
     {"LayerNormFwdOp", "layer_norm", true, true},
+    {"RMSNormFwdOp", "rms_norm", true, false},
+    {"FusedAddLayerNormFwdOp", "fused_add_layer_norm", true, true},
+    {"FusedAddRMSNormFwdOp", "fused_add_rms_norm", true, false},
+    {"AdaLayerNormFwdOp", "ada_layer_norm", false, false},
+    {"AdaLayerNormZeroFwdOp", "ada_layer_norm_zero", false, false},
 };
 
 }  // namespace kiln::testing

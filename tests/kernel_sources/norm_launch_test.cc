@@ -1,5 +1,10 @@
 // What is launched: grids, blocks, shared memory and parameters, without a device.
+#include <kiln/ops/ada_layer_norm.h>
+#include <kiln/ops/ada_layer_norm_zero.h>
+#include <kiln/ops/fused_add_layer_norm.h>
+#include <kiln/ops/fused_add_rms_norm.h>
 #include <kiln/ops/layer_norm.h>
+#include <kiln/ops/rms_norm.h>
 
 #include "tests/kernel_sources/norm_fixture.h"
 #include "tests/support/toy_op.h"
@@ -30,12 +35,14 @@ class RecordingSupport : public ToySupport {
 
 class NormLaunchTest : public ::testing::Test {
  protected:
-  // Launches LayerNorm by `key` on `rows` rows of n elements that lie `stride` apart.
-  absl::Status launch(const std::string& key, std::int64_t n, std::int64_t rows,
-                      std::int64_t stride = 0) {
-    const auto op = make_norm(runtime_, "LayerNormFwdOp");
-    const LayerNormCall call{.n = n, .dtype = DType::bfloat16};
-    kernel_ = op->entry_plan("layer_norm_fwd", key, call)->build();
+  // Makes `key` for a call and lets it launch on the recording device, as an H200 with its default
+  // configuration.
+  template <class I>
+  const I& make(const NormForm& form, const std::string& key, std::int64_t n) {
+    const auto op = make_norm(runtime_, form.op);
+    const LayerNormCall call{
+        .n = n, .dtype = DType::bfloat16, .has_weight = form.has_weight, .has_bias = form.has_bias};
+    kernel_ = op->entry_plan(interface_of(runtime_, form.op), key, call)->build();
     const DeviceFacts facts = *reference_facts(90);
     auto loaded = std::make_unique<Loaded>();
     loaded->config = kernel_->default_config(facts);
@@ -43,13 +50,20 @@ class NormLaunchTest : public ::testing::Test {
     loaded->facts = facts;
     loaded->support = &support_;
     kernel_->publish(0, std::move(loaded));
-    const Dims shape{rows, n};
-    Tensor x{fake(1), {}, DType::bfloat16, shape, {stride == 0 ? n : stride, 1}};
-    Tensor weight{fake(2), {}, DType::bfloat16, {n}, {1}};
-    Tensor bias{fake(3), {}, DType::bfloat16, {n}, {1}};
-    Tensor y{fake(4), {}, DType::bfloat16, shape, {n, 1}};
-    return dynamic_cast<const LayerNormFwdInterface&>(*kernel_).forward(Stream{}, x, weight, bias,
-                                                                        y);
+    return dynamic_cast<const I&>(*kernel_);
+  }
+  // Launches LayerNorm by `key` on `rows` rows of n elements.
+  absl::Status launch(const std::string& key, std::int64_t n, std::int64_t rows) {
+    return make<LayerNormFwdInterface>(kForms[0], key, n)
+        .forward(Stream{}, rows_at(1, rows, n, n), factor_at(2, n), factor_at(3, n),
+                 rows_at(4, rows, n, n));
+  }
+  static Tensor rows_at(std::uintptr_t address, std::int64_t rows, std::int64_t n,
+                        std::int64_t stride) {
+    return {fake(address), {}, DType::bfloat16, {rows, n}, {stride, 1}};
+  }
+  static Tensor factor_at(std::uintptr_t address, std::int64_t n) {
+    return {fake(address), {}, DType::bfloat16, {n}, {1}};
   }
   static void* fake(std::uintptr_t address) {
     return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): never read
@@ -62,9 +76,42 @@ class NormLaunchTest : public ::testing::Test {
   std::unique_ptr<Kernel> kernel_;
 };
 
+// Against the .cu files: rows that are read, weight, bias, what is written, the number of rows, the
+// strides.
 TEST_F(NormLaunchTest, ParametersAreInTheOrderOfTheKernel) {
-  ASSERT_THAT(launch("layer_norm", 4096, 7, 5000), is_ok());
-  EXPECT_THAT(support_.words, ::testing::ElementsAre(1, 2, 3, 4, 7, 5000));
+  using ::testing::ElementsAre;
+  const std::int64_t n = 4096;
+  const auto rows = [](std::uintptr_t at, std::int64_t stride) {
+    return rows_at(at, 7, 4096, stride);
+  };
+  const Stream stream{};
+  EXPECT_THAT(make<LayerNormFwdInterface>(kForms[0], "layer_norm", n)
+                  .forward(stream, rows(1, 5000), factor_at(2, n), factor_at(3, n), rows(4, n)),
+              is_ok());
+  EXPECT_THAT(support_.words, ElementsAre(1, 2, 3, 4, 7, 5000));
+  EXPECT_THAT(make<RMSNormFwdInterface>(kForms[1], "rms_norm_stream", n)
+                  .forward(stream, rows(1, 5000), factor_at(2, n), rows(3, n)),
+              is_ok());
+  EXPECT_THAT(support_.words, ElementsAre(1, 2, 3, 7, 5000));
+  EXPECT_THAT(make<FusedAddLayerNormFwdInterface>(kForms[2], "fused_add_layer_norm", n)
+                  .forward(stream, rows(1, 5000), rows(2, 5001), factor_at(3, n), factor_at(4, n),
+                           rows(5, n), rows(6, n)),
+              is_ok());
+  EXPECT_THAT(support_.words, ElementsAre(1, 2, 3, 4, 5, 6, 7, 5000, 5001));
+  EXPECT_THAT(
+      make<FusedAddRMSNormFwdInterface>(kForms[3], "fused_add_rms_norm", n)
+          .forward(stream, rows(1, 5000), rows(2, 5001), factor_at(3, n), rows(4, n), rows(5, n)),
+      is_ok());
+  EXPECT_THAT(support_.words, ElementsAre(1, 2, 3, 4, 5, 7, 5000, 5001));
+  EXPECT_THAT(make<AdaLayerNormFwdInterface>(kForms[4], "ada_layer_norm", n)
+                  .forward(stream, rows(1, 5000), rows(2, 0), rows(3, 5002), rows(4, n)),
+              is_ok());
+  EXPECT_THAT(support_.words, ElementsAre(1, 2, 3, 4, 7, 5000, 0, 5002));
+  EXPECT_THAT(
+      make<AdaLayerNormZeroFwdInterface>(kForms[5], "ada_layer_norm_zero", n)
+          .forward(stream, rows(1, 5000), rows(2, 0), rows(3, 5002), rows(4, 5003), rows(5, n)),
+      is_ok());
+  EXPECT_THAT(support_.words, ElementsAre(1, 2, 3, 4, 5, 7, 5000, 0, 5002, 5003));
 }
 
 TEST_F(NormLaunchTest, NoRowsLaunchNothing) {

@@ -2,7 +2,7 @@
 // lets an exception out.
 #include <kiln/plugin.h>
 
-#include "test_backend.h"
+#include "tests/plugins/test_backend.h"
 
 #include <stdexcept>
 

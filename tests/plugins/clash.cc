@@ -1,7 +1,7 @@
 // Registers a key that good.cc has, beside a target of its own.
 #include <kiln/plugin.h>
 
-#include "test_backend.h"
+#include "tests/plugins/test_backend.h"
 
 static absl::Status fill(kiln::Registry& registry) {
   kiln::test_backend::add_target(registry, "clash");

@@ -1,7 +1,7 @@
 // A plugin as it should be: an implementation, a target, and a count of how often it was filled.
 #include <kiln/plugin.h>
 
-#include "test_backend.h"
+#include "tests/plugins/test_backend.h"
 
 #include <atomic>
 #include <string>

@@ -1,7 +1,7 @@
 // Registers half of what it has, then fails.
 #include <kiln/plugin.h>
 
-#include "test_backend.h"
+#include "tests/plugins/test_backend.h"
 
 static absl::Status fill(kiln::Registry& registry) {
   kiln::test_backend::add_implementation(registry, "half_layer_norm");

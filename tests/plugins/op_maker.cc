@@ -2,7 +2,7 @@
 #include <kiln/kiln.h>
 #include <kiln/plugin.h>
 
-#include "test_backend.h"
+#include "tests/plugins/test_backend.h"
 
 static absl::Status fill(kiln::Registry& registry) {
   const auto op = kiln::LayerNormFwdOp::create({.normalized_shape = {8}});

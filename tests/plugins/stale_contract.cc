@@ -1,7 +1,7 @@
 // What a plugin registers that was built against another version of LayerNormFwdInterface.
 #include <kiln/plugin.h>
 
-#include "test_backend.h"
+#include "tests/plugins/test_backend.h"
 
 static absl::Status fill(kiln::Registry& registry) {
   kiln::KernelType type = kiln::kernel_type<kiln::test_backend::HostLayerNorm>();

@@ -1,7 +1,7 @@
 // Registers something, then throws.
 #include <kiln/plugin.h>
 
-#include "test_backend.h"
+#include "tests/plugins/test_backend.h"
 
 #include <stdexcept>
 

@@ -1,4 +1,4 @@
-#include <kiln/call_spec.h>
+#include <kiln/any_call.h>
 #include <kiln/words.h>
 
 #include <gtest/gtest.h>

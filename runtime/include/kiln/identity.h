@@ -1,7 +1,7 @@
 #ifndef KILN_IDENTITY_H_
 #define KILN_IDENTITY_H_
 
-#include <kiln/call_spec.h>
+#include <kiln/any_call.h>
 #include <kiln/export.h>
 #include <kiln/words.h>
 

@@ -1,7 +1,7 @@
 #ifndef KILN_KERNEL_H_
 #define KILN_KERNEL_H_
 
-#include <kiln/call_spec.h>
+#include <kiln/any_call.h>
 #include <kiln/device.h>
 #include <kiln/device_support.h>
 #include <kiln/export.h>

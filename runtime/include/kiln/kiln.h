@@ -12,7 +12,9 @@
 //   end in _bytes, times in _seconds; strides are in elements errors        absl::Status, see
 //   <kiln/status.h>
 
+#include <kiln/any_call.h>
 #include <kiln/call_spec.h>
+#include <kiln/call_view.h>
 #include <kiln/compiler.h>
 #include <kiln/device.h>
 #include <kiln/device_support.h>

@@ -1,7 +1,7 @@
 #ifndef KILN_SIGNATURE_H_
 #define KILN_SIGNATURE_H_
 
-#include <kiln/call_spec.h>
+#include <kiln/any_call.h>
 #include <kiln/dtype.h>
 #include <kiln/export.h>
 #include <kiln/status.h>
@@ -30,7 +30,9 @@ struct TensorParam {
   std::vector<DType> dtypes;  // those it may have; empty with `dtype_of`
   std::string dtype_of;       // has the dtype of this input
   std::string shape;
-  bool optional = false;   // may be left out
+  bool optional = false;  // may be left out; an output: null when the caller does not want it
+  // An output that exists only where this boolean parameter is true; elsewhere it is empty (shape [0]) or null.
+  std::string only_if = {};
   bool written = false;    // an input that is written in place
   bool contiguous = true;  // false: any strides are handed to the kernels
   bool host = false;       // lives on the host ("device: cpu"), whatever the call's device

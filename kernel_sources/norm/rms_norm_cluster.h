@@ -1,0 +1,20 @@
+#ifndef KILN_KERNEL_SOURCES_NORM_RMS_NORM_CLUSTER_H_
+#define KILN_KERNEL_SOURCES_NORM_RMS_NORM_CLUSTER_H_
+
+#include "rms_norm_rows.h"
+#include "row_placements.h"
+
+namespace kiln {
+
+// RMSNorm, a cluster of blocks for each row.
+class RMSNormClusterKernel final : public RMSNormRows<LatencyClusterRows> {
+ public:
+  static Entry<RMSNormClusterKernel> entry_for(const LayerNormCall& call) {
+    return row_norm_entry<RMSNormClusterKernel>(call);
+  }
+  using RMSNormRows::RMSNormRows;
+};
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_NORM_RMS_NORM_CLUSTER_H_

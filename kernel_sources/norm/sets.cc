@@ -1,0 +1,173 @@
+#include "sets.h"
+
+namespace kiln {
+namespace {
+
+constexpr std::int64_t kMostBlocks = (std::int64_t{1} << 31) - 1;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t whole_warps(std::int64_t threads) {
+  return std::clamp<std::int64_t>(ceil_div(threads, 32) * 32, 32, 1024);
+}
+
+// What is written is not read soon: it should not push out of L2 what will be.
+constexpr std::int64_t kStream = 1, kKeep = 0;
+
+}  // namespace
+
+Program sets_program(const char* name, const SetsFacts& facts, const Config& config) {
+  const std::string folder = "kernel_sources/norm/";
+  Program program{
+      .source = folder + name + ".cu",
+      .headers = {"kernel_sources/device/dtype.cuh", "kernel_sources/device/memory.cuh",
+                  "kernel_sources/device/reduce.cuh", folder + "row.cuh", folder + "sets.cuh"},
+      .kernels = {name},
+      .constants = {{"DTYPE", facts.dtype},
+                    {"FACTOR", facts.factor},
+                    {"VEC", std::int64_t{facts.vec}},
+                    {"PER_PIECE", facts.per_piece},
+                    {"CONTIGUOUS", facts.contiguous},
+                    {"THREADS", config["threads"]},
+                    {"STORE_HINT", config["store_hint"]}}};
+  return program;
+}
+
+SetsCall sets_call(const SetsShape& shape, int vec, double eps, double momentum) {
+  SetsCall call;
+  call.sets = shape.sets;
+  call.pieces = shape.pieces;
+  call.piece = shape.piece / vec;
+  call.stride = shape.stride / vec;
+  call.set_stride = shape.set_stride / vec;
+  call.groups = shape.groups;
+  const auto n = static_cast<double>(shape.count());
+  call.inverse_count = static_cast<float>(1 / n);
+  call.unbias = static_cast<float>(n / std::max(n - 1, 1.0));
+  call.eps = static_cast<float>(eps);
+  call.momentum = static_cast<float>(momentum);
+  return call;
+}
+
+int access_width(DType dtype, std::int64_t piece, int align) {
+  int vec = std::max(1, std::min(16, align) / size_of(dtype));
+  while (vec > 1 && piece % vec != 0) vec /= 2;
+  return vec;
+}
+
+Config WideSets::with_threads(std::int64_t threads) const {
+  threads = whole_warps(threads);
+  return {{"threads", threads}, {"items", ceil_div(packs_, threads)}, {"store_hint", kStream}};
+}
+
+Config WideSets::default_config(const DeviceFacts&) const {
+  // Two accesses in flight hide most of the latency; more threads fill a multiprocessor that has
+  // one or two blocks.
+  return with_threads(ceil_div(packs_, packs_ <= 128 ? 1 : 2));
+}
+
+std::vector<Config> WideSets::autotune_configs(const DeviceFacts&) const {
+  std::vector<Config> configs;
+  for (std::int64_t items : {1, 2, 3, 4, 6, 8}) {
+    Config config = with_threads(ceil_div(packs_, items));
+    if (config["items"] > 8) continue;
+    for (std::int64_t hint : {kStream, kKeep}) {
+      config.set("store_hint", hint);
+      if (std::find(configs.begin(), configs.end(), config) == configs.end())
+        configs.push_back(config);
+    }
+  }
+  return configs;
+}
+
+std::vector<Program> WideSets::programs(const Config& config) const {
+  Program program = sets_program("sets_wide", facts_, config);
+  program.constants.push_back({"ITEMS", config["items"]});
+  return {program};
+}
+
+LaunchShape WideSets::shape(const Config& config, std::int64_t sets) const {
+  return {.grid = {static_cast<std::uint32_t>(std::min(sets, kMostBlocks)), 1, 1},
+          .block = {static_cast<std::uint32_t>(config["threads"]), 1, 1}};
+}
+
+Config StreamSets::default_config(const DeviceFacts&) const {
+  return {{"threads", whole_warps(std::min<std::int64_t>(ceil_div(packs_, 4), 512))},
+          {"unroll", 4},
+          {"store_hint", kStream}};
+}
+
+std::vector<Config> StreamSets::autotune_configs(const DeviceFacts&) const {
+  std::vector<Config> configs;
+  for (std::int64_t threads : {256, 512, 1024}) {
+    for (std::int64_t unroll : {2, 4}) {
+      configs.push_back({{"threads", threads}, {"unroll", unroll}, {"store_hint", kStream}});
+    }
+  }
+  return configs;
+}
+
+std::vector<Program> StreamSets::programs(const Config& config) const {
+  Program program = sets_program("sets_stream", facts_, config);
+  program.constants.push_back({"UNROLL", config["unroll"]});
+  return {program};
+}
+
+LaunchShape StreamSets::shape(const Config& config, std::int64_t sets) const {
+  return {.grid = {static_cast<std::uint32_t>(std::min(sets, kMostBlocks)), 1, 1},
+          .block = {static_cast<std::uint32_t>(config["threads"]), 1, 1}};
+}
+
+std::size_t SplitSets::workspace_bytes(std::int64_t sets, std::int64_t count) {
+  const std::int64_t parts = count / kSmallestPart + 1;
+  // Moments and statistics of 16 bytes, a counter of 4 for each set and one for the queue.
+  return static_cast<std::size_t>(sets * parts * 16 + sets * 16 + (sets + 1) * 4);
+}
+
+Config SplitSets::default_config(const DeviceFacts&) const {
+  return {{"threads", 512}, {"unroll", 4}, {"blocks_per_sm", 2}, {"store_hint", kStream}};
+}
+
+std::vector<Config> SplitSets::autotune_configs(const DeviceFacts&) const {
+  std::vector<Config> configs;
+  for (std::int64_t threads : {256, 512, 1024}) {
+    for (std::int64_t unroll : {4, 6}) {
+      for (std::int64_t blocks : {1024 / threads, 1536 / threads}) {
+        const Config config{{"threads", threads},
+                            {"unroll", unroll},
+                            {"blocks_per_sm", blocks},
+                            {"store_hint", kStream}};
+        if (std::find(configs.begin(), configs.end(), config) == configs.end())
+          configs.push_back(config);
+      }
+    }
+  }
+  return configs;
+}
+
+std::vector<Program> SplitSets::programs(const Config& config) const {
+  Program program = sets_program("sets_split", facts_, config);
+  program.kernels = {"sets_split", "sets_split_begin"};
+  program.constants.push_back({"UNROLL", config["unroll"]});
+  program.constants.push_back({"BLOCKS_PER_SM", config["blocks_per_sm"]});
+  return {program};
+}
+
+SplitPlan SplitSets::plan(const Config& config, std::int64_t sets, std::int64_t blocks,
+                          void* workspace) const {
+  const std::int64_t parts = ceil_div(packs_, config["threads"] * config["unroll"]);
+  SplitPlan plan;
+  plan.sets = static_cast<std::uint32_t>(sets);
+  plan.parts = static_cast<std::uint32_t>(parts);
+  // As many tasks between a set's two reads as there are blocks at work: few enough to find it in
+  // L2, enough that nobody waits for its statistics.
+  plan.lag =
+      static_cast<std::uint32_t>(std::clamp<std::int64_t>((blocks + parts) / (2 * parts), 1, sets));
+  auto* at = static_cast<std::byte*>(workspace);
+  plan.moments = at;
+  plan.statistics = at + sets * parts * 16;
+  plan.taken = at + sets * parts * 16 + sets * 16;
+  plan.done = at + sets * parts * 16 + sets * 16 + 4;
+  return plan;
+}
+
+}  // namespace kiln

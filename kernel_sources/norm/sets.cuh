@@ -1,0 +1,252 @@
+// What batch, instance and group normalization share: a SET is the elements that have one mean and one variance. It
+// lies in memory as `pieces` runs of `piece` packs whose starts are `stride` packs apart:
+//
+//   batch norm      a set is a channel: B pieces of S elements, C * S apart
+//   instance norm   a set is a channel of one batch item: one piece of S elements
+//   group norm      a set is a group of channels of one batch item: C / G pieces of S elements, one after the other
+//
+// All extents are arguments: one binary serves every shape. How threads are put on sets is in sets_wide.cu,
+// sets_stream.cu and sets_split.cu.
+//
+//   DTYPE      element type of x and y            FACTOR     element type of weight and bias
+//   VEC        elements of an access              THREADS    threads of a block
+//   PER_PIECE  1: every piece has its own weight and bias (group norm); 0: they belong to the set
+//   CONTIGUOUS 1: a set's pieces follow each other without gaps; 0: they may lie apart
+//   STORE_HINT kiln::Hint of what is written
+#pragma once
+
+#include "kernel_sources/device/dtype.cuh"
+#include "kernel_sources/device/memory.cuh"
+#include "kernel_sources/device/reduce.cuh"
+#include "kernel_sources/norm/row.cuh"
+
+static_assert(VEC >= 1 && VEC * sizeof(DTYPE) <= 16 && (VEC & (VEC - 1)) == 0, "an access moves up to 16 bytes");
+static_assert(THREADS >= 32 && THREADS <= 1024 && THREADS % 32 == 0, "a block has 1 to 32 whole warps");
+static_assert(PER_PIECE == 0 || PER_PIECE == 1, "PER_PIECE is a choice");
+static_assert(CONTIGUOUS == 0 || CONTIGUOUS == 1, "CONTIGUOUS is a choice");
+static_assert(STORE_HINT >= 0 && STORE_HINT <= 2, "kiln::Hint has three values");
+
+namespace kiln::norm {
+
+// The arguments of a call. The host's copy is SetsCall in sets.h: both change together. Pointers that may be null: all
+// but x and y.
+struct SetsCall {
+  const DTYPE* x;
+  DTYPE* y;
+  const FACTOR* weight;
+  const FACTOR* bias;
+  float* mean;          // of each set
+  float* rstd;
+  float* variance;      // of each set, unbiased
+  float* running_mean;  // moved towards the set's by `momentum`
+  float* running_var;
+  int64 sets;
+  int64 pieces;      // of a set
+  int64 piece;       // packs of a piece; pieces never share a pack
+  int64 stride;      // packs from one piece to the next
+  int64 set_stride;  // packs from one set to the next
+  int64 groups;      // sets after which weight and bias begin anew
+  float inverse_count;  // 1 / n, n: elements of a set
+  float unbias;         // n / (n - 1)
+  float eps;
+  float momentum;
+};
+
+using SetPack = Pack<DTYPE, VEC>;
+
+__device__ __forceinline__ int64 divide(int64 a, int64 b) {
+  return (a | b) >> 32 == 0 ? static_cast<int64>(static_cast<uint32>(a) / static_cast<uint32>(b)) : a / b;
+}
+
+// A place in a set that moves on by THREADS packs at a time, without a division for each move. `Offset` is int where a
+// walk goes less than 2^30 packs far: a longer piece then has no end in sight, and counts as one of 2^30.
+template <typename Offset>
+struct Walk {
+  int64 at;     // packs from the set's start in memory
+  Offset left;  // packs from here to the piece's end
+  Offset whole;
+  Offset step;
+  int64 step_at, gap;
+  int piece, step_piece;  // pieces of one set are fewer than 2^31 where they have factors of their own
+
+  __device__ __forceinline__ static Offset clip(int64 v) {
+    if constexpr (sizeof(Offset) == 8) return v;
+    return static_cast<Offset>(v < (1 << 30) ? v : 1 << 30);
+  }
+  __device__ __forceinline__ Walk(const SetsCall& call, int64 pack) {
+    at = pack;
+    if constexpr (CONTIGUOUS && !PER_PIECE) return;
+    const int64 first = pack < call.piece ? 0 : divide(pack, call.piece);
+    left = clip((first + 1) * call.piece - pack);
+    whole = clip(call.piece);
+    const int steps = THREADS < call.piece ? 0 : static_cast<int>(static_cast<uint32>(THREADS) / static_cast<uint32>(call.piece));
+    step = static_cast<Offset>(THREADS - steps * call.piece);
+    gap = call.stride - call.piece;
+    at += first * gap;
+    step_at = THREADS + steps * gap;
+    piece = static_cast<int>(first);
+    step_piece = steps;
+  }
+  __device__ __forceinline__ void move() {
+    if constexpr (CONTIGUOUS) {
+      at += THREADS;
+    } else {
+      at += step_at;
+    }
+    if constexpr (CONTIGUOUS && !PER_PIECE) return;
+    left -= step;
+    if constexpr (PER_PIECE) piece += step_piece;
+    if (left <= 0) {
+      left += whole;
+      if constexpr (!CONTIGUOUS) at += gap;
+      if constexpr (PER_PIECE) ++piece;
+    }
+  }
+  // The same walk, as one whose places the compiler finds again rather than hold them all in registers.
+  __device__ __forceinline__ Walk again() const {
+    Walk w = *this;
+    asm volatile("" : "+l"(w.at));
+    if constexpr (CONTIGUOUS && !PER_PIECE) return w;
+    if constexpr (sizeof(Offset) == 8) {
+      asm volatile("" : "+l"(w.left));
+    } else {
+      asm volatile("" : "+r"(w.left));
+    }
+    return w;
+  }
+};
+
+// What one thread holds of a set, or of a part of one: Items packs, THREADS apart, of which those before `end` are there.
+// The others are zero and never counted.
+template <int Items>
+struct Tile {
+  SetPack x[Items];
+  int end;
+
+  __device__ __forceinline__ explicit Tile(int packs) : end(packs) {}
+  __device__ __forceinline__ bool inside(int i) const { return static_cast<int>(threadIdx.x) + i * THREADS < end; }
+
+  template <Hint Load, typename W>
+  __device__ __forceinline__ void fetch(const DTYPE* set, W walk) {
+#pragma unroll
+    for (int i = 0; i < Items; ++i) {
+      x[i] = SetPack::zero();
+      if (inside(i)) x[i] = kiln::load<Load, VEC>(set + walk.at * VEC);
+      walk.move();
+    }
+  }
+
+  // Elements that this thread's warp holds.
+  __device__ __forceinline__ float warp_count() const {
+    const int warp_first = static_cast<int>(threadIdx.x) & ~(warp_size - 1);
+    int packs = 0;
+#pragma unroll
+    for (int i = 0; i < Items; ++i) {
+      const int left = end - warp_first - i * THREADS;
+      packs += left < 0 ? 0 : left > warp_size ? warp_size : left;
+    }
+    return static_cast<float>(packs * VEC);
+  }
+  // The mean of the first packs of the warp's lanes: near enough to every value that sums around it lose no digits.
+  __device__ __forceinline__ float warp_pivot() const {
+    const int left = end - (static_cast<int>(threadIdx.x) & ~(warp_size - 1));
+    const int packs = left < 0 ? 0 : left > warp_size ? warp_size : left;
+    Chains plain;
+    x[0].each([&](int j, float v) { plain.part[j % 4] += v; });
+    const float total = lanes_sum<warp_size>(plain.total());
+    return packs > 0 ? __fdividef(total, static_cast<float>(packs * VEC)) : 0.f;
+  }
+  // Adds this thread's values, less the pivot, and their squares.
+  __device__ __forceinline__ void accumulate(float pivot, float& sum, float& square) const {
+    Chains s, q;
+#pragma unroll
+    for (int i = 0; i < Items; ++i) {
+      if (!inside(i)) continue;
+      x[i].each([&](int j, float v) {
+        const float d = v - pivot;
+        s.part[(i + j) % 4] += d;
+        q.part[(i + j) % 4] = __fmaf_rn(d, d, q.part[(i + j) % 4]);
+      });
+    }
+    sum += s.total();
+    square += q.total();
+  }
+  // The moments of what the warp holds, in all lanes.
+  __device__ __forceinline__ Moments moments() const {
+    const float pivot = warp_pivot();
+    float sum = 0.f, square = 0.f;
+    accumulate(pivot, sum, square);
+    return {pivot, lanes_sum<warp_size>(sum), lanes_sum<warp_size>(square), warp_count()};
+  }
+};
+
+// How a set is normalised: (value - pivot) * rstd + shift.
+struct __align__(16) SetStatistics {
+  float pivot, offset, variance, rstd;  // mean = pivot + offset, kept apart: a large mean costs no digits of the rest
+};
+
+__device__ __forceinline__ SetStatistics statistics(const SetsCall& call, const Moments& m) {
+  const float offset = m.sum * call.inverse_count;
+  float variance = __fmaf_rn(-offset, offset, m.square * call.inverse_count);
+  variance = variance < 0.f ? 0.f : variance;  // rounding only; NaN stays
+  return {m.pivot, offset, variance, rsqrtf(variance + call.eps)};
+}
+
+// Writes what a call wants to know of a set. By one thread.
+__device__ __forceinline__ void publish(const SetsCall& call, int64 set, const SetStatistics& s) {
+  const float mean = s.pivot + s.offset;
+  const float unbiased = s.variance * call.unbias;
+  if (call.mean != nullptr) call.mean[set] = mean;
+  if (call.rstd != nullptr) call.rstd[set] = s.rstd;
+  if (call.variance != nullptr) call.variance[set] = unbiased;
+  if (call.running_mean != nullptr) {
+    const float keep = 1.f - call.momentum;
+    call.running_mean[set] = __fmaf_rn(call.momentum, mean, keep * call.running_mean[set]);
+    call.running_var[set] = __fmaf_rn(call.momentum, unbiased, keep * call.running_var[set]);
+  }
+}
+
+// The weight and bias of a set's pieces.
+struct SetFactors {
+  const FACTOR* weight;
+  const FACTOR* bias;
+  float scale, shift;  // of the set, or of the piece at hand
+
+  __device__ __forceinline__ SetFactors(const SetsCall& call, int64 set) {
+    const int64 group = call.groups == call.sets ? set : set - divide(set, call.groups) * call.groups;
+    const int64 first = PER_PIECE ? group * call.pieces : group;
+    weight = call.weight == nullptr ? nullptr : call.weight + first;
+    bias = call.bias == nullptr ? nullptr : call.bias + first;
+    load(0);
+  }
+  __device__ __forceinline__ void load(int64 piece) {
+    scale = weight == nullptr ? 1.f : to_float(weight[piece]);
+    shift = bias == nullptr ? 0.f : to_float(bias[piece]);
+  }
+};
+
+// Writes the results for a tile. Rounds once.
+template <int Items, typename W>
+__device__ __forceinline__ void give(const Tile<Items>& tile, DTYPE* set, W walk, const SetStatistics& s,
+                                     SetFactors factors) {
+  float scale = s.rstd * factors.scale;
+  float shift = __fmaf_rn(-s.offset, scale, factors.shift);
+#pragma unroll
+  for (int i = 0; i < Items; ++i) {
+    if (tile.inside(i)) {
+      if constexpr (PER_PIECE) {
+        factors.load(walk.piece);
+        scale = s.rstd * factors.scale;
+        shift = __fmaf_rn(-s.offset, scale, factors.shift);
+      }
+      float v[VEC];
+      tile.x[i].to(v);
+#pragma unroll
+      for (int j = 0; j < VEC; ++j) v[j] = __fmaf_rn(v[j] - s.pivot, scale, shift);
+      kiln::store<Hint(STORE_HINT), VEC>(set + walk.at * VEC, SetPack::from(v));
+    }
+    walk.move();
+  }
+}
+
+}  // namespace kiln::norm
