@@ -17,13 +17,27 @@ namespace {
 
 constexpr std::uint64_t kPresent = 1, kContiguous = 2, kNull = 4;
 
+// Tensor::is_contiguous on the path of every call: innermost dimension first, and nothing is made.
+bool lies_row_major(const Tensor& tensor) {
+  if (tensor.strides.size() != tensor.shape.size()) return false;
+  std::uint64_t stride = 1;  // may wrap around: extents are not checked yet
+  bool dense = true;
+  for (int i = tensor.shape.size() - 1; i >= 0; --i) {
+    const std::int64_t extent = tensor.shape[i];
+    if (extent == 0) return true;
+    dense &= extent == 1 || static_cast<std::uint64_t>(tensor.strides[i]) == stride;
+    stride *= static_cast<std::uint64_t>(extent);
+  }
+  return dense;
+}
+
 bool append(const Tensor* tensor, std::uint64_t* words, std::size_t& at) {
   if (tensor == nullptr) {
     if (at >= kMaxCallWords) return false;
     words[at++] = 0;
     return true;
   }
-  const bool contiguous = tensor->is_contiguous();
+  const bool contiguous = lies_row_major(*tensor);
   const auto rank = static_cast<std::size_t>(tensor->shape.size());
   if (at + 1 + rank * (contiguous ? 1 : 2) > kMaxCallWords) return false;
   words[at++] = kPresent | (contiguous ? kContiguous : 0) | (tensor->data == nullptr ? kNull : 0) |
