@@ -101,8 +101,8 @@ absl::StatusOr<Built> built_from(cache::Found found) {
 }  // namespace
 
 struct Engine::Impl {
-  Impl(const Sources& s, cache::Store& c, int threads)
-      : sources(s), store(c), background(threads) {}
+  Impl(const Sources& s, cache::Store& c, int threads, Trace* t)
+      : sources(s), store(c), trace(t), background(threads) {}
 
   absl::StatusOr<std::optional<Built>> find(const cache::Artifact& wanted);
   absl::StatusOr<std::optional<Built>> find_by_source(const cache::Artifact& wanted);
@@ -116,6 +116,7 @@ struct Engine::Impl {
 
   const Sources& sources;
   cache::Store& store;
+  Trace* const trace;
   const std::int64_t owner = ::getpid();
   std::mutex mutex;  // guards all below
   absl::flat_hash_map<cache::CompileKey, std::shared_ptr<Flight>, cache::CompileKeyHasher> flights;
@@ -142,6 +143,7 @@ absl::StatusOr<std::optional<Built>> Engine::Impl::find_by_source(const cache::A
 
 absl::StatusOr<Built> Engine::Impl::compile(const Compiler& compiler, const CompileRequest& request,
                                             cache::Artifact artifact) {
+  const TraceSpan span(trace, "compile", request.source_name + " for " + request.target);
   const absl::Time start = absl::Now();
   absl::StatusOr<CompileResult> result = guarded_compile(compiler, request);
   {
@@ -233,8 +235,8 @@ absl::StatusOr<Built> Engine::Impl::build_once(const Compiler& compiler,
   }
 }
 
-Engine::Engine(const Sources& sources, cache::Store& store, int threads)
-    : impl_(std::make_unique<Impl>(sources, store, threads)) {}
+Engine::Engine(const Sources& sources, cache::Store& store, int threads, Trace* trace)
+    : impl_(std::make_unique<Impl>(sources, store, threads, trace)) {}
 
 Engine::~Engine() = default;
 

@@ -17,6 +17,7 @@
 #include <absl/time/time.h>
 
 #include "base/background.h"
+#include "base/trace.h"
 #include "cache/artifact.h"
 #include "cache/store.h"
 
@@ -61,8 +62,9 @@ struct EngineStats {
 // by the store's lease. Thread-safe.
 class KILN_EXPORT Engine {
  public:
-  // `threads`: builds that `prefetch` and `background` have under way at most.
-  Engine(const Sources& sources, cache::Store& store, int threads = 1);
+  // `threads`: builds that `prefetch` and `background` have under way at most. `trace`: where compilations are
+  // recorded; null: nowhere.
+  Engine(const Sources& sources, cache::Store& store, int threads = 1, Trace* trace = nullptr);
   ~Engine();
 
   // The request that `program` is for `target`: sources read, constants rendered, headers sorted.

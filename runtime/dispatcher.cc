@@ -65,6 +65,9 @@ absl::Status Dispatcher::check_device_type(DeviceType type) const {
 
 Selection Dispatcher::select(CallRef call, DeviceType type, const DeviceFacts& facts) const {
   runtime_.selections.fetch_add(1, std::memory_order_relaxed);
+  const TraceSpan span(
+      runtime_.trace.get(), "select",
+      runtime_.trace == nullptr ? std::string() : candidates_.op + " " + to_string(call));
   Selection selection = internal::select(candidates_, type, facts, call);
   if (absl::Status available = check_device_type(type); !available.ok())
     selection.error = std::move(available);

@@ -58,7 +58,8 @@ Runtime::Impl::Impl(RuntimeOptions runtime_options)
     : options(std::move(runtime_options)),
       sources(options.kernel_path),
       store(cache::make_store(store_options(options))),
-      engine(sources, *store, options.jobs > 0 ? options.jobs : jit::usable_cores()) {}
+      trace(Trace::open(options.trace_file)),
+      engine(sources, *store, options.jobs > 0 ? options.jobs : jit::usable_cores(), trace.get()) {}
 
 Runtime::Runtime(RuntimeOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {
   Registry in_tree("in-tree");
@@ -232,7 +233,15 @@ RuntimeStats Runtime::stats() const {
   stats.compile_failures = engine.failures;
   stats.memory_hits = store.memory_hits;
   stats.disk_hits = store.disk_hits;
+  stats.layer_hits = store.layer_hits;
+  stats.remote_hits = store.remote_hits;
   stats.cache_misses = store.misses;
+  stats.cache_stored = store.stored;
+  stats.cache_evicted = store.evicted;
+  stats.cache_quarantined = store.quarantined;
+  stats.cache_errors = store.errors;
+  stats.cache_bytes_read = store.bytes_read;
+  stats.cache_bytes_written = store.bytes_written;
   stats.input_copies = impl_->input_copies.load();
   stats.stand_ins = impl_->stand_ins.load();
   stats.fact_reads = impl_->fact_reads.load();

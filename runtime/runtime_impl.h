@@ -5,6 +5,7 @@
 #include <kiln/runtime.h>
 
 #include "base/mutex.h"
+#include "base/trace.h"
 #include "cache/store.h"
 #include "jit/engine.h"
 #include "jit/worker_compiler.h"
@@ -49,6 +50,7 @@ struct Runtime::Impl {
   const RuntimeOptions options;
   jit::Sources sources;
   std::unique_ptr<cache::Store> store;
+  const std::unique_ptr<Trace> trace;  // null: none is written
   jit::Engine engine;
   internal::Modules modules;
   const jit::WorkerCompiler* workers = nullptr;  // owned by CUDA's device support; null: none

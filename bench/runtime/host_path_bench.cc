@@ -1,6 +1,6 @@
-// What one call of an op costs the host when everything is built: docs/performance.md says how to run
-// it and what it gave. All benchmarks share one op, as a serving process does, so that what threads
-// share is shared here too.
+// What one call of an op costs the host when everything is built: docs/performance.md says how to
+// run it and what it gave. All benchmarks share one op, as a serving process does, so that what
+// threads share is shared here too.
 #include "bench/runtime/no_op_device.h"
 
 #include <benchmark/benchmark.h>
@@ -32,7 +32,9 @@ struct Tensors {
     weight = Tensor::contiguous(memory, kDevice, DType::float16, {4096});
     bias = weight;
   }
-  absl::Status call(const Stream& stream) { return shared().op->forward(stream, x, weight, bias, y); }
+  absl::Status call(const Stream& stream) {
+    return shared().op->forward(stream, x, weight, bias, y);
+  }
   Tensor x, weight, bias, y;
 };
 

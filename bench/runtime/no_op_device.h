@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-// An op of the shape of layer normalization on a device type whose launch does nothing: what is left
-// of a call is the host's part of it.
+// An op of the shape of layer normalization on a device type whose launch does nothing: what is
+// left of a call is the host's part of it.
 namespace kiln::bench {
 
 struct RowsCall {
@@ -25,8 +25,8 @@ struct RowsCall {
 
 struct RowsFwdInterface : KernelInterface<RowsCall> {
   KILN_KERNEL_INTERFACE(RowsFwdInterface, forward)
-  virtual absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                               const Tensor& y) const = 0;
+  virtual absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight,
+                               const Tensor& bias, const Tensor& y) const = 0;
 };
 
 // x, y: [rows, n]; weight, bias: [n].
@@ -43,8 +43,8 @@ class RowsFwdOp final : public OpOf<RowsFwdOp> {
     return s;
   }
   explicit RowsFwdOp(OpInit init) : OpOf(std::move(init)) {}
-  absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                       const Tensor& y) {
+  absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight,
+                       const Tensor& bias, const Tensor& y) {
     const Tensor* inputs[] = {&x, &weight, &bias};
     const Tensor* outputs[] = {&y};
     return call(stream, inputs, outputs);
@@ -53,11 +53,12 @@ class RowsFwdOp final : public OpOf<RowsFwdOp> {
  protected:
   absl::StatusOr<std::vector<KernelCall>> plan_call(const CallArgs& args) const override {
     const TensorSpec& x = args.inputs[0]->spec;
-    return std::vector<KernelCall>{{"rows_fwd", RowsCall{.rows = x.shape[0], .n = x.shape[1], .dtype = x.dtype}}};
+    return std::vector<KernelCall>{
+        {"rows_fwd", RowsCall{.rows = x.shape[0], .n = x.shape[1], .dtype = x.dtype}}};
   }
   absl::Status execute(const CallView& call) override {
-    return call.kernel<RowsFwdInterface>(0).forward(call.stream(), call.input(0), call.input(1), call.input(2),
-                                                    call.output(0));
+    return call.kernel<RowsFwdInterface>(0).forward(call.stream(), call.input(0), call.input(1),
+                                                    call.input(2), call.output(0));
   }
 };
 
@@ -68,11 +69,12 @@ class RowsKernel final : public Kernel, public RowsFwdInterface {
   std::vector<Program> programs(const DeviceFacts&, const Config&) const override {
     return {{.source = "bench/rows", .kernels = {"rows"}}};
   }
-  absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                       const Tensor& y) const override {
-    const LaunchShape shape{.grid = {static_cast<std::uint32_t>(x.shape[0]), 1, 1}, .block = {256, 1, 1}};
-    return launch(loaded(stream), 0, stream, shape, x.data, weight.data, bias.data, y.data, x.shape[0], x.shape[1],
-                  1e-5f);
+  absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight,
+                       const Tensor& bias, const Tensor& y) const override {
+    const LaunchShape shape{.grid = {static_cast<std::uint32_t>(x.shape[0]), 1, 1},
+                            .block = {256, 1, 1}};
+    return launch(loaded(stream), 0, stream, shape, x.data, weight.data, bias.data, y.data,
+                  x.shape[0], x.shape[1], 1e-5f);
   }
 };
 
@@ -90,12 +92,22 @@ class NoOpDevice final : public DeviceSupport {
   absl::Status prepare(int, void*, std::uint32_t) override { return absl::OkStatus(); }
   absl::Status launch(void* function, const Stream&, const LaunchShape&, void** args) override;
   absl::StatusOr<bool> is_capturing(const Stream&) override { return false; }
-  absl::StatusOr<void*> allocate(const Stream&, std::size_t) override { return absl::UnimplementedError("no memory"); }
+  absl::StatusOr<void*> allocate(const Stream&, std::size_t) override {
+    return absl::UnimplementedError("no memory");
+  }
   absl::Status free(const Stream&, void*) override { return absl::OkStatus(); }
-  absl::Status copy_to_device(const Stream&, void*, const void*, std::size_t) override { return absl::OkStatus(); }
-  absl::Status copy_to_host(const Stream&, void*, const void*, std::size_t) override { return absl::OkStatus(); }
-  absl::Status copy_on_device(const Stream&, void*, const void*, std::size_t) override { return absl::OkStatus(); }
-  absl::Status fill(const Stream&, void*, std::uint8_t, std::size_t) override { return absl::OkStatus(); }
+  absl::Status copy_to_device(const Stream&, void*, const void*, std::size_t) override {
+    return absl::OkStatus();
+  }
+  absl::Status copy_to_host(const Stream&, void*, const void*, std::size_t) override {
+    return absl::OkStatus();
+  }
+  absl::Status copy_on_device(const Stream&, void*, const void*, std::size_t) override {
+    return absl::OkStatus();
+  }
+  absl::Status fill(const Stream&, void*, std::uint8_t, std::size_t) override {
+    return absl::OkStatus();
+  }
   absl::Status synchronize(const Stream&) override { return absl::OkStatus(); }
   absl::StatusOr<Stream> create_stream(int) override { return Stream{{type(), 0}, nullptr}; }
   absl::Status destroy_stream(const Stream&) override { return absl::OkStatus(); }
