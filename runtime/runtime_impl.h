@@ -10,7 +10,6 @@
 #include "runtime/modules.h"
 #include "runtime/registry_contents.h"
 
-
 #include <atomic>
 #include <map>
 #include <memory>

@@ -35,13 +35,17 @@ struct OpOptions {
 // How a runtime behaves. `from_environment` reads KILN_* once; nothing else in the library reads
 // the environment.
 struct RuntimeOptions {
-  std::string cache_dir;  // empty: no disk tier
+  std::string cache_dir;                                 // empty: no disk tier
   std::int64_t cache_max_bytes = std::int64_t{4} << 30;  // KILN_CACHE_MAX_BYTES; 0: no limit
-  std::vector<std::string> cache_layers;  // KILN_CACHE_LAYERS: read-only folders and packs, parted by ':'
-  bool cache_group_shared = false;        // KILN_CACHE_SHARED=group: the folder's group is trusted
-  bool cache_write_behind = true;         // KILN_CACHE_WRITE_BEHIND=0: a build waits until it is on the disk
-  std::string trusted_keys;  // KILN_TRUSTED_KEYS: public keys, parted by ','; then a pack must be signed
-  bool any_compiler = false;  // KILN_COMPILER_MATCH=any: what another compiler made is preferred to compiling
+  std::vector<std::string>
+      cache_layers;                 // KILN_CACHE_LAYERS: read-only folders and packs, parted by ':'
+  bool cache_group_shared = false;  // KILN_CACHE_SHARED=group: the folder's group is trusted
+  bool cache_write_behind =
+      true;  // KILN_CACHE_WRITE_BEHIND=0: a build waits until it is on the disk
+  std::string
+      trusted_keys;  // KILN_TRUSTED_KEYS: public keys, parted by ','; then a pack must be signed
+  bool any_compiler =
+      false;  // KILN_COMPILER_MATCH=any: what another compiler made is preferred to compiling
   CompilePolicy policy = CompilePolicy::block;
   bool strict_cache = false;
   std::string kernel_path;  // KILN_KERNEL_PATH: embedded sources are read from here instead
@@ -49,7 +53,7 @@ struct RuntimeOptions {
   std::string cuda_home;    // CUDA_HOME, else CUDA_PATH: the toolkit; empty: /usr/local/cuda
   std::string cxx;          // KILN_CXX: host compiler of the CPU backend; empty: c++
   std::vector<std::string> backend_path;           // KILN_BACKEND_PATH: folders and files
-  bool load_installed_backends = true;         // those beside the library; tests leave them out
+  bool load_installed_backends = true;             // those beside the library; tests leave them out
   std::vector<std::string> disabled_backends;      // KILN_DISABLE_BACKENDS
   std::vector<std::string> only, exclude, prefer;  // KILN_SELECT="only=a,b;exclude=c;prefer=d"
   bool log_selection = false;                      // KILN_LOG=select
