@@ -28,8 +28,8 @@ struct Hash128Hasher {
   std::size_t operator()(const Hash128& h) const { return static_cast<std::size_t>(h.low); }
 };
 
-// Appends `bytes` preceded by its length as 8 little-endian bytes, so that no two lists of fields concatenate to the
-// same bytes.
+// Appends `bytes` preceded by its length as 8 little-endian bytes, so that no two lists of fields
+// concatenate to the same bytes.
 KILN_EXPORT void append_length_prefixed(std::string& out, std::string_view bytes);
 
 }  // namespace kiln

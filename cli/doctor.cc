@@ -3,6 +3,8 @@
 #include "cli/session.h"
 #include "jit/nvrtc_library.h"
 #include "runtime/cuda_driver.h"
+#include "runtime/plugin_probe.h"
+#include "runtime/plugins.h"
 #include "runtime/tools.h"
 
 #include <CLI/CLI.hpp>
@@ -10,7 +12,10 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
+#include <filesystem>
+#include <map>
 #include <memory>
+#include <system_error>
 
 namespace kiln::cli {
 namespace {
@@ -98,7 +103,29 @@ Check check_cache(Runtime& runtime) {
           "process builds again"};
 }
 
-void check_backends(Runtime& runtime, std::vector<Check>& checks) {
+// Plugins by file: empty for one that opens, else why not.
+using Probed = std::map<std::string, std::string>;
+
+// Opens every plugin in a process of its own. Those that do not open are left out of `options`, so
+// that one which would take this process along is not opened here.
+Probed probe_backends(RuntimeOptions& options) {
+  Probed probed;
+  std::error_code error;
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  for (const std::string& file : internal::find_plugins(options)) {
+    if (internal::is_disabled(options, file)) continue;
+    const absl::Status opened =
+        error ? absl::FailedPreconditionError("cannot start a probe: " + error.message())
+              : internal::probe_plugin({self, "probe-plugin"}, file);
+    probed[file] = opened.ok() ? "" : message_of(opened);
+  }
+  for (const auto& [file, reason] : probed) {
+    if (!reason.empty()) options.disabled_backends.push_back(file);
+  }
+  return probed;
+}
+
+void check_backends(Runtime& runtime, Probed probed, std::vector<Check>& checks) {
   std::string targets;
   for (const std::string& target : runtime.registered_targets())
     targets += (targets.empty() ? "" : ", ") + target;
@@ -109,20 +136,28 @@ void check_backends(Runtime& runtime, std::vector<Check>& checks) {
       {"backends", true,
        absl::StrFormat("device types %s; targets %s", types, targets.empty() ? "none" : targets),
        ""});
-  for (const LoadFailure& failure : runtime.load_failures()) {
-    checks.push_back({"backend " + failure.file, false, failure.reason,
+  // One that opens alone can still clash with what another registered.
+  for (const LoadFailure& failure : runtime.load_failures()) probed[failure.file] = failure.reason;
+  for (const auto& [file, reason] : probed) {
+    if (reason.empty()) {
+      checks.push_back({"backend " + file, true, "opens", ""});
+      continue;
+    }
+    checks.push_back({"backend " + file, false, reason,
                       "rebuild it against this Kiln, or leave it out with KILN_DISABLE_BACKENDS"});
   }
 }
 
 absl::StatusOr<Exit> doctor(const Session& session) {
-  Runtime& runtime = Runtime::instance();
+  RuntimeOptions options = RuntimeOptions::from_environment();
+  Probed probed = probe_backends(options);
+  Runtime runtime(options);
   runtime.load_backends();
   std::vector<Check> checks{check_toolkit(runtime.options()), check_driver()};
   check_devices(runtime, checks);
   checks.push_back(check_host_compiler(runtime));
   checks.push_back(check_cache(runtime));
-  check_backends(runtime, checks);
+  check_backends(runtime, std::move(probed), checks);
   Json json;
   json["checks"] = Json::array();
   for (const Check& check : checks) {

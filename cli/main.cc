@@ -35,6 +35,7 @@ void build_app(CLI::App& app, Session& session) {
   kiln::cli::add_why(app, session);
   kiln::cli::add_check(app, session);
   kiln::cli::add_doctor(app, session);
+  kiln::cli::add_probe_plugin(app, session);
   app.footer(
       "A CALL is an op with its JSON:\n"
       "  LayerNormFwdOp '{\"params\":{\"normalized_shape\":[4096]},\n"

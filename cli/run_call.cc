@@ -197,7 +197,8 @@ class CallRunner {
     for (std::size_t i = 0; i < buffers.size(); ++i) {
       // An empty tensor that was passed has data too: null means that it was not.
       values[i].reserve(1);
-      tensors.push_back(buffers[i] ? HostTensor{buffers[i]->tensor().shape, values[i].data()}
+      tensors.push_back(buffers[i] ? HostTensor{buffers[i]->tensor().shape, values[i].data(),
+                                                buffers[i]->tensor().dtype}
                                    : HostTensor{});
     }
     return tensors;

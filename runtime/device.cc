@@ -1,5 +1,7 @@
 #include <kiln/device.h>
 
+#include "base/mutex.h"
+
 #include <absl/base/thread_annotations.h>
 #include <absl/strings/str_format.h>
 
@@ -7,8 +9,6 @@
 #include <atomic>
 #include <charconv>
 #include <optional>
-
-#include "base/mutex.h"
 
 namespace kiln::inline v1 {
 namespace {

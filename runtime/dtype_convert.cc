@@ -1,5 +1,7 @@
 #include "runtime/dtype_convert.h"
 
+#include <kiln/registry.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -204,3 +206,13 @@ double rounding_step(DType dtype, double value) {
 }
 
 }  // namespace kiln::internal
+
+namespace kiln::inline v1 {
+
+double round_to(DType dtype, double value) {
+  alignas(8) char element[8];
+  internal::store_element(dtype, element, value);
+  return internal::load_element(dtype, element);
+}
+
+}  // namespace kiln::inline v1

@@ -4,14 +4,13 @@
 #include <kiln/export.h>
 #include <kiln/words.h>
 
+#include "base/mutex.h"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
-
-#include "base/mutex.h"
 
 namespace kiln::internal {
 

@@ -1,9 +1,8 @@
 #include <kiln/kernel.h>
 
+#include "base/mutex.h"
 
 #include <algorithm>
-
-#include "base/mutex.h"
 
 namespace kiln::inline v1 {
 

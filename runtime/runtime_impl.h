@@ -12,7 +12,6 @@
 #include "runtime/modules.h"
 #include "runtime/registry_contents.h"
 
-
 #include <atomic>
 #include <map>
 #include <memory>
@@ -20,10 +19,9 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <unistd.h>
 #include <utility>
 #include <vector>
-
-#include <unistd.h>
 
 namespace kiln::inline v1 {
 
@@ -68,7 +66,8 @@ struct Runtime::Impl {
   std::map<std::pair<int, int>, DeviceFacts> known_facts ABSL_GUARDED_BY(mutex);
   std::once_flag backends_once;
 
-  std::atomic<std::int64_t> selections{0}, entries_built{0}, input_copies{0}, fact_reads{0}, stand_ins{0};
+  std::atomic<std::int64_t> selections{0}, entries_built{0}, input_copies{0}, fact_reads{0},
+      stand_ins{0};
 };
 
 }  // namespace kiln::inline v1

@@ -28,7 +28,7 @@ struct PlannedProgram {
   std::string target;
   cache::CompileKey key;
   std::optional<cache::TierKind> tier;  // where its artifact is; nullopt: nowhere
-  cache::Artifact wanted;  // the fields that make `key`
+  cache::Artifact wanted;               // the fields that make `key`
 };
 
 // One kernel call of a plan, on a device with given facts.

@@ -1,5 +1,6 @@
-// One block's part of a decode: TILE query heads that share a kv head, over a range of keys. A warp takes some keys at
-// a time, a group of LANES lanes each; it keeps its own running softmax, and the block merges them once, at the end.
+// One block's part of a decode: TILE query heads that share a kv head, over a range of keys. A warp
+// takes some keys at a time, a group of LANES lanes each; it keeps its own running softmax, and the
+// block merges them once, at the end.
 //
 //   Q_DTYPE, KV_DTYPE   element types             DIM     elements of a head
 //   GROUP               query heads of a kv head  TILE    those that a block takes
@@ -18,7 +19,8 @@
 
 static_assert(DIM >= 1 && DIM <= 1024, "a head has 1 to 1024 elements");
 static_assert(GROUP >= 1 && TILE >= 1 && TILE <= 8, "a block takes 1 to 8 query heads");
-static_assert(VEC >= 1 && VEC <= 8 && (VEC & (VEC - 1)) == 0 && DIM % VEC == 0, "an access never crosses a head's end");
+static_assert(VEC >= 1 && VEC <= 8 && (VEC & (VEC - 1)) == 0 && DIM % VEC == 0,
+              "an access never crosses a head's end");
 static_assert(VEC * sizeof(KV_DTYPE) >= 2, "an access moves at least 2 bytes");
 static_assert(WARPS >= 1 && WARPS <= 32 && KEYS >= 1 && KEYS <= 8, "sizes of a block's work");
 static_assert(ROPE == 0 || ROPE == 1, "ROPE is a choice");
@@ -27,18 +29,19 @@ namespace kiln::attention {
 
 inline constexpr int threads = WARPS * warp_size;
 inline constexpr int packs = DIM / VEC;  // accesses of a head
-inline constexpr int lanes = packs >= warp_size ? warp_size : round_up_to_power_of_two(packs);  // that share a key
-inline constexpr int items = (packs + lanes - 1) / lanes;  // accesses of a lane
-inline constexpr int held = items * VEC;                   // elements of a head that a lane holds
-inline constexpr int subs = warp_size / lanes;             // keys that a warp reads side by side
+inline constexpr int lanes =
+    packs >= warp_size ? warp_size : round_up_to_power_of_two(packs);  // that share a key
+inline constexpr int items = (packs + lanes - 1) / lanes;              // accesses of a lane
+inline constexpr int held = items * VEC;        // elements of a head that a lane holds
+inline constexpr int subs = warp_size / lanes;  // keys that a warp reads side by side
 inline constexpr int tiles = (GROUP + TILE - 1) / TILE;
 static_assert(TILE * held <= 64, "the query and the sums of a lane stay in registers");
 inline constexpr int groups = WARPS * subs;  // of lanes, each with sums of its own
 
-using Access = Words<VEC * static_cast<int>(sizeof(KV_DTYPE))>;
+using Access = Words<VEC* static_cast<int>(sizeof(KV_DTYPE))>;
 
-// The query heads of a block, and what its groups of lanes leave behind; after `merge` the sums of the block are in
-// sums[0].
+// The query heads of a block, and what its groups of lanes leave behind; after `merge` the sums of
+// the block are in sums[0].
 struct Shared {
   float q[TILE][DIM];
   float sums[groups][TILE][DIM];
@@ -74,9 +77,12 @@ __device__ __forceinline__ Task task_at(const DecodeArgs& a, int64 index) {
 __device__ __forceinline__ int64 head_of(const DecodeArgs& a, const Task& task, int t) {
   return (task.batch * a.heads_kv + task.head_kv) * GROUP + task.first_head + t;
 }
-__device__ __forceinline__ bool has_head(const Task& task, int t) { return task.first_head + t < GROUP; }
+__device__ __forceinline__ bool has_head(const Task& task, int t) {
+  return task.first_head + t < GROUP;
+}
 
-__device__ __forceinline__ float scale_of(const float* scales, const DecodeArgs& a, const Task& task) {
+__device__ __forceinline__ float scale_of(const float* scales, const DecodeArgs& a,
+                                          const Task& task) {
   return scales == nullptr ? 1.0f : scales[task.batch * a.heads_kv + task.head_kv];
 }
 
@@ -99,7 +105,8 @@ __device__ __forceinline__ float query_element(const DecodeArgs& a, const Q_DTYP
   if constexpr (ROPE == 1) {
     const int pairs = a.rope_pairs;
     if (d < pairs) return x * a.rope_cos[d] - to_float(q[d + pairs]) * a.rope_sin[d];
-    if (d < 2 * pairs) return x * a.rope_cos[d - pairs] + to_float(q[d - pairs]) * a.rope_sin[d - pairs];
+    if (d < 2 * pairs)
+      return x * a.rope_cos[d - pairs] + to_float(q[d - pairs]) * a.rope_sin[d - pairs];
   }
   return x;
 }
@@ -140,11 +147,15 @@ struct Lane {
     }
   }
 
-  // Place in a head of the i-th element that the lane holds; past the end where packs are fewer than lanes.
-  __device__ __forceinline__ int element(int i) const { return (i / VEC * lanes + lane) * VEC + i % VEC; }
+  // Place in a head of the i-th element that the lane holds; past the end where packs are fewer
+  // than lanes.
+  __device__ __forceinline__ int element(int i) const {
+    return (i / VEC * lanes + lane) * VEC + i % VEC;
+  }
 
   // The lane's accesses of a key or value; zeros beyond the head's end and where there is no key.
-  __device__ __forceinline__ void read(const KV_DTYPE* head, bool present, Access (&words)[items]) const {
+  __device__ __forceinline__ void read(const KV_DTYPE* head, bool present,
+                                       Access (&words)[items]) const {
 #pragma unroll
     for (int i = 0; i < items; ++i) {
       const int pack = i * lanes + lane;
@@ -157,7 +168,8 @@ struct Lane {
     }
   }
 
-  __device__ __forceinline__ void score(const Access (&words)[items], bool present, float (&scores)[TILE]) const {
+  __device__ __forceinline__ void score(const Access (&words)[items], bool present,
+                                        float (&scores)[TILE]) const {
     float k[held];
 #pragma unroll
     for (int i = 0; i < items; ++i) to_floats(words[i], &k[i * VEC]);
@@ -197,8 +209,10 @@ struct Lane {
 
 // All keys of a task into one lane's sums.
 __device__ __forceinline__ void attend(const DecodeArgs& a, const Task& task, Lane& lane) {
-  const KV_DTYPE* k = static_cast<const KV_DTYPE*>(a.k) + task.batch * a.k_batch_stride + task.head_kv * a.k_head_stride;
-  const KV_DTYPE* v = static_cast<const KV_DTYPE*>(a.v) + task.batch * a.v_batch_stride + task.head_kv * a.v_head_stride;
+  const KV_DTYPE* k = static_cast<const KV_DTYPE*>(a.k) + task.batch * a.k_batch_stride +
+                      task.head_kv * a.k_head_stride;
+  const KV_DTYPE* v = static_cast<const KV_DTYPE*>(a.v) + task.batch * a.v_batch_stride +
+                      task.head_kv * a.v_head_stride;
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
   constexpr int step = WARPS * subs * KEYS;
   // The same number of turns for all threads: lanes exchange scores.
@@ -274,9 +288,12 @@ __device__ __forceinline__ void decode(const DecodeArgs& a, const Task& task, Sh
 }
 
 // sum / weight; 0 where there were no keys.
-__device__ __forceinline__ float mean_of(float sum, float weight) { return weight == 0 ? 0.0f : sum / weight; }
+__device__ __forceinline__ float mean_of(float sum, float weight) {
+  return weight == 0 ? 0.0f : sum / weight;
+}
 
-// Writes a block's result: to `out` when the keys are not split, else to its own place among the partial ones.
+// Writes a block's result: to `out` when the keys are not split, else to its own place among the
+// partial ones.
 __device__ __forceinline__ void write(const DecodeArgs& a, const Task& task, const Shared& shared) {
   const float v_scale = scale_of(a.v_scale, a, task);
 #pragma unroll 1

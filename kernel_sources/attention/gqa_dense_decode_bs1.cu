@@ -1,10 +1,12 @@
-// Decode of one sequence in one kernel: the blocks of a cluster share the keys of a kv head, and each adds up a part of
-// the result from the others' shared memory. There are no partial results in global memory and no second launch.
+// Decode of one sequence in one kernel: the blocks of a cluster share the keys of a kv head, and
+// each adds up a part of the result from the others' shared memory. There are no partial results in
+// global memory and no second launch.
 //
 //   CLUSTER   blocks of a cluster, as many as there are splits
 #include "kernel_sources/attention/decode.cuh"
 
-static_assert(CLUSTER >= 1 && CLUSTER <= 8, "clusters of up to 8 blocks run on every device that has them");
+static_assert(CLUSTER >= 1 && CLUSTER <= 8,
+              "clusters of up to 8 blocks run on every device that has them");
 
 namespace kiln::attention {
 
@@ -18,7 +20,8 @@ __device__ __forceinline__ float load_from_cluster(const float* local, uint32 ra
   return value;
 }
 
-__device__ __forceinline__ void write_share(const DecodeArgs& a, const Task& task, const Shared& shared) {
+__device__ __forceinline__ void write_share(const DecodeArgs& a, const Task& task,
+                                            const Shared& shared) {
   const float v_scale = scale_of(a.v_scale, a, task);
   const int first = static_cast<int>(cluster_rank()) * threads + static_cast<int>(threadIdx.x);
   for (int e = first; e < TILE * DIM; e += CLUSTER * threads) {

@@ -1,6 +1,7 @@
-// Decode of one long float16 sequence of 8 query heads a kv head and 128 elements a head. Tiles of keys and values are
-// copied to shared memory ahead of their use; a warp takes a query head, so that a tile is read once for all of them.
-// In a tile a lane scores whole keys, without exchange, and then sums whole columns of the values.
+// Decode of one long float16 sequence of 8 query heads a kv head and 128 elements a head. Tiles of
+// keys and values are copied to shared memory ahead of their use; a warp takes a query head, so
+// that a tile is read once for all of them. In a tile a lane scores whole keys, without exchange,
+// and then sums whole columns of the values.
 //
 //   TILE_KEYS   keys of a tile       STAGES   tiles in flight
 //   SCALE       of the scores        Q_DTYPE, DIM, GROUP   float16, 128, 8
@@ -18,25 +19,33 @@ namespace kiln::attention {
 
 inline constexpr int threads = GROUP * 32;
 inline constexpr int row_bytes = DIM * 2;
-// Rows lie 16 bytes further apart than they are long: 8 lanes that read 16 bytes of 8 rows meet all banks once.
+// Rows lie 16 bytes further apart than they are long: 8 lanes that read 16 bytes of 8 rows meet all
+// banks once.
 inline constexpr int pitch = row_bytes + 16;
 inline constexpr int tile_bytes = TILE_KEYS * pitch;
 inline constexpr int keys_of_lane = TILE_KEYS / 32;
 
 // Copies 16 bytes to shared memory, or zeros when there is nothing there.
 __device__ __forceinline__ void copy_16(uint32 to, const void* from, bool present) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(present ? 16 : 0) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
+               "r"(present ? 16 : 0)
+               : "memory");
 }
-__device__ __forceinline__ void end_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+__device__ __forceinline__ void end_copies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
 template <int Pending>
 __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
-__device__ __forceinline__ uint4 load_shared_16(const unsigned char* p) { return *reinterpret_cast<const uint4*>(p); }
+__device__ __forceinline__ uint4 load_shared_16(const unsigned char* p) {
+  return *reinterpret_cast<const uint4*>(p);
+}
 
 // Keys [first, end) of one of k and v, up to TILE_KEYS of them, to `to`.
-__device__ __forceinline__ void copy_tile(unsigned char* to, const Q_DTYPE* rows, int64 stride, int64 first, int64 end) {
+__device__ __forceinline__ void copy_tile(unsigned char* to, const Q_DTYPE* rows, int64 stride,
+                                          int64 first, int64 end) {
   const uint32 base = static_cast<uint32>(__cvta_generic_to_shared(to));
   constexpr int chunks = row_bytes / 16;
   for (int c = static_cast<int>(threadIdx.x); c < TILE_KEYS * chunks; c += threads) {
@@ -86,8 +95,8 @@ struct Head {
   }
 
   // Adds a tile with `count` keys; `weights` is the warp's place for the tile's weights.
-  __device__ __forceinline__ void add(const unsigned char* k, const unsigned char* v, const float* q, float* weights,
-                                      int count) {
+  __device__ __forceinline__ void add(const unsigned char* k, const unsigned char* v,
+                                      const float* q, float* weights, int count) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     float scores[keys_of_lane], top = minus_infinity();
 #pragma unroll
@@ -145,8 +154,8 @@ struct Head {
 
 }  // namespace kiln::attention
 
-// Dynamic shared memory: STAGES times a tile of keys and one of values. Grid: heads_kv * splits, one sequence. A split
-// is a run of whole tiles.
+// Dynamic shared memory: STAGES times a tile of keys and one of values. Grid: heads_kv * splits,
+// one sequence. A split is a run of whole tiles.
 extern "C" __global__ void __launch_bounds__(GROUP * 32)
     gqa_dense_decode_long_context(const kiln::attention::DecodeArgs args) {
   using namespace kiln::attention;
@@ -160,7 +169,8 @@ extern "C" __global__ void __launch_bounds__(GROUP * 32)
   const Q_DTYPE* k = static_cast<const Q_DTYPE*>(args.k) + head_kv * args.k_head_stride;
   const Q_DTYPE* v = static_cast<const Q_DTYPE*>(args.v) + head_kv * args.v_head_stride;
   const int64 all_tiles = (args.seqlen_kv + TILE_KEYS - 1) / TILE_KEYS;
-  const int64 first_tile = all_tiles * split / args.splits, end_tile = all_tiles * (split + 1) / args.splits;
+  const int64 first_tile = all_tiles * split / args.splits,
+              end_tile = all_tiles * (split + 1) / args.splits;
 
   const auto fetch = [&](int64 tile) {
     if (tile < end_tile) {
@@ -172,7 +182,8 @@ extern "C" __global__ void __launch_bounds__(GROUP * 32)
   };
   for (int s = 0; s < STAGES - 1; ++s) fetch(first_tile + s);
 
-  const Q_DTYPE* heads = static_cast<const Q_DTYPE*>(args.q) + static_cast<int64>(head_kv) * GROUP * DIM;
+  const Q_DTYPE* heads =
+      static_cast<const Q_DTYPE*>(args.q) + static_cast<int64>(head_kv) * GROUP * DIM;
   for (int e = static_cast<int>(threadIdx.x); e < GROUP * DIM; e += threads) {
     q[e / DIM][e % DIM] = kiln::to_float(heads[e]) * static_cast<float>(SCALE);
   }
@@ -180,11 +191,13 @@ extern "C" __global__ void __launch_bounds__(GROUP * 32)
   head.start();
   for (int64 tile = first_tile; tile < end_tile; ++tile) {
     wait_for_copies<STAGES - 2>();
-    __syncthreads();  // the tile is here for all, and all are done with the one that is replaced next
+    __syncthreads();  // the tile is here for all, and all are done with the one that is replaced
+                      // next
     fetch(tile + STAGES - 1);
     const unsigned char* stage = tiles + (tile - first_tile) % STAGES * 2 * tile_bytes;
     const int64 left = args.seqlen_kv - tile * TILE_KEYS;
-    head.add(stage, stage + tile_bytes, q[warp], weights[warp], left < TILE_KEYS ? static_cast<int>(left) : TILE_KEYS);
+    head.add(stage, stage + tile_bytes, q[warp], weights[warp],
+             left < TILE_KEYS ? static_cast<int>(left) : TILE_KEYS);
   }
   wait_for_copies<0>();
   head.write(args, static_cast<int64>(head_kv) * GROUP + warp, split);

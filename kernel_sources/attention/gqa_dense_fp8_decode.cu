@@ -1,4 +1,5 @@
-// Decode of one long sequence of float8_e4m3 keys and values: splits fill the device, a second kernel adds them up.
+// Decode of one long sequence of float8_e4m3 keys and values: splits fill the device, a second
+// kernel adds them up.
 #include "kernel_sources/attention/decode.cuh"
 #include "kernel_sources/attention/decode_combine.cuh"
 
@@ -10,6 +11,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
   kiln::attention::write(args, task, shared);
 }
 
-extern "C" __global__ void __launch_bounds__(128) gqa_dense_fp8_decode_combine(const kiln::attention::DecodeArgs args) {
+extern "C" __global__ void __launch_bounds__(128)
+    gqa_dense_fp8_decode_combine(const kiln::attention::DecodeArgs args) {
   kiln::attention::combine(args);
 }

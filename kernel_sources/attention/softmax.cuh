@@ -1,4 +1,5 @@
-// Sums under a running maximum, the arithmetic of a softmax that is made piece by piece. Scores are to base 2.
+// Sums under a running maximum, the arithmetic of a softmax that is made piece by piece. Scores are
+// to base 2.
 //
 //   SOFTCAP   bound of the scores, 0 for none
 #pragma once
@@ -20,7 +21,8 @@ __device__ __forceinline__ float score_of(float dot) {
   return dot * log2_e;
 }
 
-// 2^(x - max), and 0 where nothing has been seen: there x, and perhaps max too, is minus infinity. NaN stays NaN.
+// 2^(x - max), and 0 where nothing has been seen: there x, and perhaps max too, is minus infinity.
+// NaN stays NaN.
 __device__ __forceinline__ float weight_of(float x, float max) {
   return x == minus_infinity() ? 0.0f : exp2f(x - max);
 }

@@ -1,10 +1,10 @@
-// Element types of device code and their conversion to and from float. A dtype constant of a program
-// is rendered as one of these names (DTYPE = kiln::float16). Written with inline PTX instead of the
-// toolkit's cuda_fp16.h and cuda_bf16.h: those add 7 ms to the compilation of an empty kernel (17 ms),
-// this file 1 ms, and no include path is needed.
+// Element types of device code and their conversion to and from float. A dtype constant of a
+// program is rendered as one of these names (DTYPE = kiln::float16). Written with inline PTX
+// instead of the toolkit's cuda_fp16.h and cuda_bf16.h: those add 7 ms to the compilation of an
+// empty kernel (17 ms), this file 1 ms, and no include path is needed.
 //
-// Conversions round to nearest, ties to even; subnormals are kept; overflow gives infinity, NaN stays
-// NaN.
+// Conversions round to nearest, ties to even; subnormals are kept; overflow gives infinity, NaN
+// stays NaN.
 #pragma once
 
 namespace kiln {

@@ -9,8 +9,8 @@ inline constexpr int tile = 64, depth = 16, threads = 256;
 
 // Grid: one block a tile, tiles of a row of d together. Strides in elements.
 extern "C" __global__ void __launch_bounds__(256)
-    gemm(const DTYPE* a, const DTYPE* b, DTYPE* d, kiln::int64 m, kiln::int64 n, kiln::int64 k, kiln::int64 a_row,
-         kiln::int64 a_column, kiln::int64 b_row, kiln::int64 b_column) {
+    gemm(const DTYPE* a, const DTYPE* b, DTYPE* d, kiln::int64 m, kiln::int64 n, kiln::int64 k,
+         kiln::int64 a_row, kiln::int64 a_column, kiln::int64 b_row, kiln::int64 b_column) {
   using kiln::int64;
   using namespace kiln::gemm;
   __shared__ float a_tile[depth][tile + 1];
@@ -25,12 +25,14 @@ extern "C" __global__ void __launch_bounds__(256)
     for (int e = thread; e < tile * depth; e += threads) {
       const int row = e / depth, column = e % depth;
       const bool in_k = at + column < k;
-      a_tile[column][row] = in_k && first_m + row < m
-                                ? kiln::to_float(a[(first_m + row) * a_row + (at + column) * a_column])
-                                : 0.0f;
-      b_tile[column][row] = in_k && first_n + row < n
-                                ? kiln::to_float(b[(first_n + row) * b_row + (at + column) * b_column])
-                                : 0.0f;
+      a_tile[column][row] =
+          in_k && first_m + row < m
+              ? kiln::to_float(a[(first_m + row) * a_row + (at + column) * a_column])
+              : 0.0f;
+      b_tile[column][row] =
+          in_k && first_n + row < n
+              ? kiln::to_float(b[(first_n + row) * b_row + (at + column) * b_column])
+              : 0.0f;
     }
     __syncthreads();
 #pragma unroll 4

@@ -1,5 +1,6 @@
-// d = a . b^T where rows of both are dense: a warp makes a column of d, for ROWS rows of a at a time, from accesses of
-// 16 bytes along k. Made for few rows of a, where reading b is all that counts.
+// d = a . b^T where rows of both are dense: a warp makes a column of d, for ROWS rows of a at a
+// time, from accesses of 16 bytes along k. Made for few rows of a, where reading b is all that
+// counts.
 //
 //   DTYPE   element type       ROWS   rows of a that a warp takes       WARPS   of a block
 #include "kernel_sources/device/dtype.cuh"
@@ -15,8 +16,8 @@ inline constexpr int vec = 8;
 
 // Grid: blocks of WARPS columns, those of one group of rows together. Strides in elements, of rows.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
-    gemm_vectorized(const DTYPE* a, const DTYPE* b, DTYPE* d, kiln::int64 m, kiln::int64 n, kiln::int64 k,
-                    kiln::int64 a_row, kiln::int64 b_row) {
+    gemm_vectorized(const DTYPE* a, const DTYPE* b, DTYPE* d, kiln::int64 m, kiln::int64 n,
+                    kiln::int64 k, kiln::int64 a_row, kiln::int64 b_row) {
   using namespace kiln;
   using kiln::gemm::vec;
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
@@ -33,7 +34,9 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
       if (first + r >= m) break;
-      load<Hint::keep, vec>(a + (first + r) * a_row + at).each([&](int i, float x) { sums[r] += x * y[i]; });
+      load<Hint::keep, vec>(a + (first + r) * a_row + at).each([&](int i, float x) {
+        sums[r] += x * y[i];
+      });
     }
   }
   // What no vector spans.

@@ -1,5 +1,6 @@
-// Gated linear attention of one token: one pass over the state, which is read, decayed, added to and written at once. A
-// block has 32 columns of a head's state; each of its warps every WARPS-th row of them, a lane a column.
+// Gated linear attention of one token: one pass over the state, which is read, decayed, added to
+// and written at once. A block has 32 columns of a head's state; each of its warps every WARPS-th
+// row of them, a lane a column.
 //
 //   WARPS   of a block
 #include "kernel_sources/gla/gate.cuh"
@@ -8,8 +9,8 @@ static_assert(WARPS >= 1 && WARPS <= 32, "a block has up to 32 warps");
 
 // Grid: batch * heads * column tiles.
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
-    gla_decode(const DTYPE* q, const DTYPE* k, const DTYPE* v, const DTYPE* g, const float* initial_state, DTYPE* o,
-               float* final_state) {
+    gla_decode(const DTYPE* q, const DTYPE* k, const DTYPE* v, const DTYPE* g,
+               const float* initial_state, DTYPE* o, float* final_state) {
   using namespace kiln;
   using namespace kiln::gla;
   constexpr int column_tiles = (DIM_V + 31) / 32;

@@ -1,5 +1,6 @@
-// Gated linear attention over tokens in their order. A block has 32 columns of a head's state in registers, a thread
-// DIM_K / 8 rows of one column; tokens are staged in shared memory, STAGED at a time.
+// Gated linear attention over tokens in their order. A block has 32 columns of a head's state in
+// registers, a thread DIM_K / 8 rows of one column; tokens are staged in shared memory, STAGED at a
+// time.
 //
 //   STAGED   tokens of a stage
 #include "kernel_sources/gla/gate.cuh"
@@ -7,7 +8,8 @@
 namespace kiln::gla {
 
 inline constexpr int columns = 32, row_groups = 8, threads = columns * row_groups;
-inline constexpr int held = (DIM_K + row_groups - 1) / row_groups;  // rows of a thread: r, r + 8, ...
+inline constexpr int held =
+    (DIM_K + row_groups - 1) / row_groups;  // rows of a thread: r, r + 8, ...
 inline constexpr int column_tiles = (DIM_V + columns - 1) / columns;
 
 struct Stage {
@@ -17,10 +19,12 @@ struct Stage {
 
 }  // namespace kiln::gla
 
-// Grid: batch * heads * column tiles. Lanes that differ in their low three bits share a column and add up its sum.
+// Grid: batch * heads * column tiles. Lanes that differ in their low three bits share a column and
+// add up its sum.
 extern "C" __global__ void __launch_bounds__(256)
-    gla_prefill(const DTYPE* q, const DTYPE* k, const DTYPE* v, const DTYPE* g, const float* initial_state, DTYPE* o,
-                float* final_state, kiln::int64 seqlen, int heads) {
+    gla_prefill(const DTYPE* q, const DTYPE* k, const DTYPE* v, const DTYPE* g,
+                const float* initial_state, DTYPE* o, float* final_state, kiln::int64 seqlen,
+                int heads) {
   using namespace kiln;
   using namespace kiln::gla;
   __shared__ Stage stage;
@@ -54,7 +58,8 @@ extern "C" __global__ void __launch_bounds__(256)
 #pragma unroll 1
     for (int e = thread; e < count * columns; e += threads) {
       const int t = e / columns, c = first + e % columns;
-      stage.v[t][e % columns] = c < DIM_V ? to_float(v[(row + static_cast<int64>(t) * heads) * DIM_V + c]) : 0.0f;
+      stage.v[t][e % columns] =
+          c < DIM_V ? to_float(v[(row + static_cast<int64>(t) * heads) * DIM_V + c]) : 0.0f;
     }
     __syncthreads();
 #pragma unroll 1
@@ -69,7 +74,8 @@ extern "C" __global__ void __launch_bounds__(256)
         sum += stage.q[t][d] * state[i];
       }
 #pragma unroll
-      for (int step = row_groups / 2; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
+      for (int step = row_groups / 2; step > 0; step /= 2)
+        sum += __shfl_xor_sync(0xffffffffu, sum, step);
       if (group == 0 && inside) {
         o[(row + static_cast<int64>(t) * heads) * DIM_V + first + column] = from_float<DTYPE>(sum);
       }
@@ -78,6 +84,7 @@ extern "C" __global__ void __launch_bounds__(256)
 #pragma unroll
   for (int i = 0; i < held; ++i) {
     const int row = i * row_groups + group;
-    if (inside && row < DIM_K) final_state[(head * DIM_K + row) * DIM_V + first + column] = state[i];
+    if (inside && row < DIM_K)
+      final_state[(head * DIM_K + row) * DIM_V + first + column] = state[i];
   }
 }

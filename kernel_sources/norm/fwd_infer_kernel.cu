@@ -1,15 +1,17 @@
-// Batch and instance norm by running statistics: y = (x - mean) / sqrt(var + eps) * weight + bias, a map over all
-// elements.
+// Batch and instance norm by running statistics: y = (x - mean) / sqrt(var + eps) * weight + bias,
+// a map over all elements.
 //
 //   DTYPE, FACTOR  element types of x and y, and of weight and bias
-//   VEC            elements of an access              THREADS, UNROLL  threads of a block, accesses of a thread
-//   ROUND_STATISTICS  1: running statistics are rounded to DTYPE first (instance norm)
+//   VEC            elements of an access              THREADS, UNROLL  threads of a block, accesses
+//   of a thread ROUND_STATISTICS  1: running statistics are rounded to DTYPE first (instance norm)
 //   STORE_HINT     kiln::Hint of what is written
 #include "kernel_sources/device/dtype.cuh"
 #include "kernel_sources/device/memory.cuh"
 
-static_assert(VEC >= 1 && VEC * sizeof(DTYPE) <= 16 && (VEC & (VEC - 1)) == 0, "an access moves up to 16 bytes");
-static_assert(THREADS >= 32 && THREADS <= 1024 && THREADS % 32 == 0, "a block has 1 to 32 whole warps");
+static_assert(VEC >= 1 && VEC * sizeof(DTYPE) <= 16 && (VEC & (VEC - 1)) == 0,
+              "an access moves up to 16 bytes");
+static_assert(THREADS >= 32 && THREADS <= 1024 && THREADS % 32 == 0,
+              "a block has 1 to 32 whole warps");
 static_assert(UNROLL >= 1 && UNROLL <= 16, "accesses of a thread");
 static_assert(ROUND_STATISTICS == 0 || ROUND_STATISTICS == 1, "ROUND_STATISTICS is a choice");
 static_assert(STORE_HINT >= 0 && STORE_HINT <= 2, "kiln::Hint has three values");
@@ -24,8 +26,8 @@ struct InferCall {
   const float* variance;
   const FACTOR* weight;
   const FACTOR* bias;
-  int64 packs;     // of the tensor
-  int64 piece;     // packs of one channel of one batch item
+  int64 packs;  // of the tensor
+  int64 piece;  // packs of one channel of one batch item
   int64 channels;
   float eps;
 };
@@ -33,7 +35,8 @@ struct InferCall {
 namespace {
 
 __device__ __forceinline__ int64 divide(int64 a, int64 b) {
-  return (a | b) >> 32 == 0 ? static_cast<int64>(static_cast<uint32>(a) / static_cast<uint32>(b)) : a / b;
+  return (a | b) >> 32 == 0 ? static_cast<int64>(static_cast<uint32>(a) / static_cast<uint32>(b))
+                            : a / b;
 }
 
 __device__ __forceinline__ float statistic(const float* values, int64 channel) {

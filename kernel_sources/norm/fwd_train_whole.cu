@@ -1,4 +1,5 @@
-// Batch norm, training, of few values a channel that lie C apart (no spatial extent): a thread holds a channel.
+// Batch norm, training, of few values a channel that lie C apart (no spatial extent): a thread
+// holds a channel.
 //
 //   HELD       values that a thread holds, at least the batch
 #include "kernel_sources/norm/sets.cuh"

@@ -51,11 +51,13 @@ void normalize(const ParamValues& params, const HostTensor& x, const HostTensor&
   }
 }
 
-// outputs[1] = x + residual.
+// outputs[1] = x + residual as the tensor holds it: the op normalises the sum it returns, which was
+// added in float32 and rounded.
 void add(std::span<const HostTensor> inputs, std::span<const HostTensor> outputs) {
   const std::int64_t count = numel(inputs[0].shape);
   for (std::int64_t i = 0; i < count; ++i)
-    outputs[1].data[i] = inputs[0].data[i] + inputs[1].data[i];
+    outputs[1].data[i] =
+        round_to(outputs[1].dtype, round_to(DType::float32, inputs[0].data[i] + inputs[1].data[i]));
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
-// What batch, instance and group normalization share: a SET is the elements that have one mean and one variance. It
-// lies in memory as `pieces` runs of `piece` packs whose starts are `stride` packs apart:
+// What batch, instance and group normalization share: a SET is the elements that have one mean and
+// one variance. It lies in memory as `pieces` runs of `piece` packs whose starts are `stride` packs
+// apart:
 //
 //   batch norm      a set is a channel: B pieces of S elements, C * S apart
 //   instance norm   a set is a channel of one batch item: one piece of S elements
-//   group norm      a set is a group of channels of one batch item: C / G pieces of S elements, one after the other
+//   group norm      a set is a group of channels of one batch item: C / G pieces of S elements, one
+//   after the other
 //
-// All extents are arguments: one binary serves every shape. How threads are put on sets is in sets_wide.cu,
-// sets_stream.cu and sets_split.cu.
+// All extents are arguments: one binary serves every shape. How threads are put on sets is in
+// sets_wide.cu, sets_stream.cu and sets_split.cu.
 //
 //   DTYPE      element type of x and y            FACTOR     element type of weight and bias
 //   VEC        elements of an access              THREADS    threads of a block
@@ -20,32 +22,34 @@
 #include "kernel_sources/device/reduce.cuh"
 #include "kernel_sources/norm/row.cuh"
 
-static_assert(VEC >= 1 && VEC * sizeof(DTYPE) <= 16 && (VEC & (VEC - 1)) == 0, "an access moves up to 16 bytes");
-static_assert(THREADS >= 32 && THREADS <= 1024 && THREADS % 32 == 0, "a block has 1 to 32 whole warps");
+static_assert(VEC >= 1 && VEC * sizeof(DTYPE) <= 16 && (VEC & (VEC - 1)) == 0,
+              "an access moves up to 16 bytes");
+static_assert(THREADS >= 32 && THREADS <= 1024 && THREADS % 32 == 0,
+              "a block has 1 to 32 whole warps");
 static_assert(PER_PIECE == 0 || PER_PIECE == 1, "PER_PIECE is a choice");
 static_assert(CONTIGUOUS == 0 || CONTIGUOUS == 1, "CONTIGUOUS is a choice");
 static_assert(STORE_HINT >= 0 && STORE_HINT <= 2, "kiln::Hint has three values");
 
 namespace kiln::norm {
 
-// The arguments of a call. The host's copy is SetsCall in sets.h: both change together. Pointers that may be null: all
-// but x and y.
+// The arguments of a call. The host's copy is SetsCall in sets.h: both change together. Pointers
+// that may be null: all but x and y.
 struct SetsCall {
   const DTYPE* x;
   DTYPE* y;
   const FACTOR* weight;
   const FACTOR* bias;
-  float* mean;          // of each set
+  float* mean;  // of each set
   float* rstd;
   float* variance;      // of each set, unbiased
   float* running_mean;  // moved towards the set's by `momentum`
   float* running_var;
   int64 sets;
-  int64 pieces;      // of a set
-  int64 piece;       // packs of a piece; pieces never share a pack
-  int64 stride;      // packs from one piece to the next
-  int64 set_stride;  // packs from one set to the next
-  int64 groups;      // sets after which weight and bias begin anew
+  int64 pieces;         // of a set
+  int64 piece;          // packs of a piece; pieces never share a pack
+  int64 stride;         // packs from one piece to the next
+  int64 set_stride;     // packs from one set to the next
+  int64 groups;         // sets after which weight and bias begin anew
   float inverse_count;  // 1 / n, n: elements of a set
   float unbias;         // n / (n - 1)
   float eps;
@@ -55,11 +59,13 @@ struct SetsCall {
 using SetPack = Pack<DTYPE, VEC>;
 
 __device__ __forceinline__ int64 divide(int64 a, int64 b) {
-  return (a | b) >> 32 == 0 ? static_cast<int64>(static_cast<uint32>(a) / static_cast<uint32>(b)) : a / b;
+  return (a | b) >> 32 == 0 ? static_cast<int64>(static_cast<uint32>(a) / static_cast<uint32>(b))
+                            : a / b;
 }
 
-// A place in a set that moves on by THREADS packs at a time, without a division for each move. `Offset` is int where a
-// walk goes less than 2^30 packs far: a longer piece then has no end in sight, and counts as one of 2^30.
+// A place in a set that moves on by THREADS packs at a time, without a division for each move.
+// `Offset` is int where a walk goes less than 2^30 packs far: a longer piece then has no end in
+// sight, and counts as one of 2^30.
 template <typename Offset>
 struct Walk {
   int64 at;     // packs from the set's start in memory
@@ -67,7 +73,8 @@ struct Walk {
   Offset whole;
   Offset step;
   int64 step_at, gap;
-  int piece, step_piece;  // pieces of one set are fewer than 2^31 where they have factors of their own
+  int piece,
+      step_piece;  // pieces of one set are fewer than 2^31 where they have factors of their own
 
   __device__ __forceinline__ static Offset clip(int64 v) {
     if constexpr (sizeof(Offset) == 8) return v;
@@ -79,7 +86,10 @@ struct Walk {
     const int64 first = pack < call.piece ? 0 : divide(pack, call.piece);
     left = clip((first + 1) * call.piece - pack);
     whole = clip(call.piece);
-    const int steps = THREADS < call.piece ? 0 : static_cast<int>(static_cast<uint32>(THREADS) / static_cast<uint32>(call.piece));
+    const int steps =
+        THREADS < call.piece
+            ? 0
+            : static_cast<int>(static_cast<uint32>(THREADS) / static_cast<uint32>(call.piece));
     step = static_cast<Offset>(THREADS - steps * call.piece);
     gap = call.stride - call.piece;
     at += first * gap;
@@ -102,7 +112,8 @@ struct Walk {
       if constexpr (PER_PIECE) ++piece;
     }
   }
-  // The same walk, as one whose places the compiler finds again rather than hold them all in registers.
+  // The same walk, as one whose places the compiler finds again rather than hold them all in
+  // registers.
   __device__ __forceinline__ Walk again() const {
     Walk w = *this;
     asm volatile("" : "+l"(w.at));
@@ -116,15 +127,17 @@ struct Walk {
   }
 };
 
-// What one thread holds of a set, or of a part of one: Items packs, THREADS apart, of which those before `end` are there.
-// The others are zero and never counted.
+// What one thread holds of a set, or of a part of one: Items packs, THREADS apart, of which those
+// before `end` are there. The others are zero and never counted.
 template <int Items>
 struct Tile {
   SetPack x[Items];
   int end;
 
   __device__ __forceinline__ explicit Tile(int packs) : end(packs) {}
-  __device__ __forceinline__ bool inside(int i) const { return static_cast<int>(threadIdx.x) + i * THREADS < end; }
+  __device__ __forceinline__ bool inside(int i) const {
+    return static_cast<int>(threadIdx.x) + i * THREADS < end;
+  }
 
   template <Hint Load, typename W>
   __device__ __forceinline__ void fetch(const DTYPE* set, W walk) {
@@ -147,7 +160,8 @@ struct Tile {
     }
     return static_cast<float>(packs * VEC);
   }
-  // The mean of the first packs of the warp's lanes: near enough to every value that sums around it lose no digits.
+  // The mean of the first packs of the warp's lanes: near enough to every value that sums around it
+  // lose no digits.
   __device__ __forceinline__ float warp_pivot() const {
     const int left = end - (static_cast<int>(threadIdx.x) & ~(warp_size - 1));
     const int packs = left < 0 ? 0 : left > warp_size ? warp_size : left;
@@ -182,7 +196,8 @@ struct Tile {
 
 // How a set is normalised: (value - pivot) * rstd + shift.
 struct __align__(16) SetStatistics {
-  float pivot, offset, variance, rstd;  // mean = pivot + offset, kept apart: a large mean costs no digits of the rest
+  float pivot, offset, variance,
+      rstd;  // mean = pivot + offset, kept apart: a large mean costs no digits of the rest
 };
 
 __device__ __forceinline__ SetStatistics statistics(const SetsCall& call, const Moments& m) {
@@ -213,7 +228,8 @@ struct SetFactors {
   float scale, shift;  // of the set, or of the piece at hand
 
   __device__ __forceinline__ SetFactors(const SetsCall& call, int64 set) {
-    const int64 group = call.groups == call.sets ? set : set - divide(set, call.groups) * call.groups;
+    const int64 group =
+        call.groups == call.sets ? set : set - divide(set, call.groups) * call.groups;
     const int64 first = PER_PIECE ? group * call.pieces : group;
     weight = call.weight == nullptr ? nullptr : call.weight + first;
     bias = call.bias == nullptr ? nullptr : call.bias + first;
@@ -227,8 +243,8 @@ struct SetFactors {
 
 // Writes the results for a tile. Rounds once.
 template <int Items, typename W>
-__device__ __forceinline__ void give(const Tile<Items>& tile, DTYPE* set, W walk, const SetStatistics& s,
-                                     SetFactors factors) {
+__device__ __forceinline__ void give(const Tile<Items>& tile, DTYPE* set, W walk,
+                                     const SetStatistics& s, SetFactors factors) {
   float scale = s.rstd * factors.scale;
   float shift = __fmaf_rn(-s.offset, scale, factors.shift);
 #pragma unroll

@@ -1,17 +1,20 @@
-// Few and large sets: each is cut into parts of one tile, and blocks take tasks from one queue. A task reads one part,
-// either to add its moments or, when the set's statistics are known, to normalise it. The queue lets the second read
-// of a set follow its first by `lag` sets, so that it comes out of L2 and memory is read about once.
+// Few and large sets: each is cut into parts of one tile, and blocks take tasks from one queue. A
+// task reads one part, either to add its moments or, when the set's statistics are known, to
+// normalise it. The queue lets the second read of a set follow its first by `lag` sets, so that it
+// comes out of L2 and memory is read about once.
 //
-// No barrier of the grid, and no block needs another to be resident: a task waits only for tasks that come earlier in
-// the queue, and those are taken by blocks that run. Results do not depend on who takes what: moments have a place for
-// each part and are put together in the order of the parts, by whoever finishes the set's last part.
+// No barrier of the grid, and no block needs another to be resident: a task waits only for tasks
+// that come earlier in the queue, and those are taken by blocks that run. Results do not depend on
+// who takes what: moments have a place for each part and are put together in the order of the
+// parts, by whoever finishes the set's last part.
 //
 //   UNROLL     packs of a part that a thread holds: a part is THREADS * UNROLL packs
 //   BLOCKS_PER_SM  blocks that one multiprocessor is to hold at once
 #include "kernel_sources/norm/sets.cuh"
 
 static_assert(UNROLL >= 1 && UNROLL <= 16, "packs of a part that a thread holds");
-static_assert(BLOCKS_PER_SM >= 1 && BLOCKS_PER_SM <= 32, "blocks that one multiprocessor is to hold at once");
+static_assert(BLOCKS_PER_SM >= 1 && BLOCKS_PER_SM <= 32,
+              "blocks that one multiprocessor is to hold at once");
 
 using namespace kiln;
 using namespace kiln::norm;
@@ -20,10 +23,11 @@ using namespace kiln::norm;
 struct SplitPlan {
   Moments* moments;           // [sets, parts]
   SetStatistics* statistics;  // [sets]
-  uint32* done;               // [sets]: parts whose moments are there; parts + 1: the statistics are
-  uint32* taken;              // tasks
-  uint32 sets, parts;         // parts of a set; 2 * sets * parts fits 32 bits with room for one task a block
-  uint32 lag;                 // sets between the first and the second read of one; at most `sets`
+  uint32* done;   // [sets]: parts whose moments are there; parts + 1: the statistics are
+  uint32* taken;  // tasks
+  uint32 sets,
+      parts;   // parts of a set; 2 * sets * parts fits 32 bits with room for one task a block
+  uint32 lag;  // sets between the first and the second read of one; at most `sets`
 };
 
 namespace {
@@ -35,8 +39,8 @@ struct Task {
   bool second;  // normalise; else add moments
 };
 
-// Tasks in order: the first reads of `lag` sets; then, set by set, a first read and the second of the set `lag` before;
-// then the last second reads.
+// Tasks in order: the first reads of `lag` sets; then, set by set, a first read and the second of
+// the set `lag` before; then the last second reads.
 __device__ __forceinline__ Task task_at(const SplitPlan& plan, uint32 number) {
   const uint32 lead = plan.lag * plan.parts;
   const uint32 both = (plan.sets - plan.lag) * plan.parts * 2;
@@ -75,8 +79,8 @@ __device__ __forceinline__ Moments load_moments(const Moments* p) {
   return m;
 }
 
-// Puts together the moments of all parts, by one warp. First the mean, then the squares around it, so that nothing
-// depends on how far the parts' means lie apart.
+// Puts together the moments of all parts, by one warp. First the mean, then the squares around it,
+// so that nothing depends on how far the parts' means lie apart.
 __device__ __forceinline__ Moments merge_parts(const Moments* parts, uint32 count) {
   const uint32 lane = threadIdx.x % warp_size;
   const float first = load_moments(parts).pivot;
@@ -102,8 +106,9 @@ __device__ __forceinline__ Moments merge_parts(const Moments* parts, uint32 coun
 }
 
 // Adds the moments of one part; whoever adds a set's last also makes its statistics.
-__device__ __forceinline__ void add_moments(const SetsCall& call, const SplitPlan& plan, const Task& task,
-                                            const Tile<UNROLL>& tile, Moments* warps) {
+__device__ __forceinline__ void add_moments(const SetsCall& call, const SplitPlan& plan,
+                                            const Task& task, const Tile<UNROLL>& tile,
+                                            Moments* warps) {
   const Moments own = tile.moments();
   if (threadIdx.x % warp_size == 0) warps[threadIdx.x / warp_size] = own;
   __syncthreads();
@@ -118,7 +123,8 @@ __device__ __forceinline__ void add_moments(const SetsCall& call, const SplitPla
   if (before + 1 != plan.parts) return;
   __syncwarp();
   __threadfence();  // the other lanes read what other blocks wrote
-  const SetStatistics s = statistics(call, merge_parts(plan.moments + static_cast<int64>(task.set) * plan.parts, plan.parts));
+  const SetStatistics s = statistics(
+      call, merge_parts(plan.moments + static_cast<int64>(task.set) * plan.parts, plan.parts));
   if (threadIdx.x != 0) return;
   publish(call, task.set, s);
   plan.statistics[task.set] = s;
@@ -140,7 +146,8 @@ extern "C" __global__ void __launch_bounds__(256) sets_split_begin(uint32* count
 }
 
 // Grid: as many blocks as run at once; any number is right.
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) sets_split(SetsCall call, SplitPlan plan) {
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
+    sets_split(SetsCall call, SplitPlan plan) {
   __shared__ Moments warps[2][THREADS / warp_size];
   __shared__ uint32 next[2];
   const uint32 tasks = 2 * plan.sets * plan.parts;
@@ -150,7 +157,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) sets_split(
   for (int turn = 0;; turn ^= 1) {
     const uint32 number = next[turn];
     if (number >= tasks) return;
-    // The task after this one. That it is taken early delays nobody for good: waiting goes towards the queue's start only.
+    // The task after this one. That it is taken early delays nobody for good: waiting goes towards
+    // the queue's start only.
     uint32 after = 0;
     if (threadIdx.x == 0) after = atomicAdd(plan.taken, 1u);
     const Task task = task_at(plan, number);

@@ -1,5 +1,5 @@
-// Sets of any size, a block for each: one pass for the statistics, one for the result, so the set is read twice (the
-// second time out of L2 where it fits).
+// Sets of any size, a block for each: one pass for the statistics, one for the result, so the set
+// is read twice (the second time out of L2 where it fits).
 //
 //   UNROLL     packs that a thread has in flight
 #include "kernel_sources/norm/sets.cuh"
@@ -13,10 +13,13 @@ namespace {
 
 constexpr int tile_packs = THREADS * UNROLL;
 
-__device__ __forceinline__ int tile_end(int64 left) { return left < tile_packs ? static_cast<int>(left) : tile_packs; }
+__device__ __forceinline__ int tile_end(int64 left) {
+  return left < tile_packs ? static_cast<int>(left) : tile_packs;
+}
 
 // The moments of what this thread has seen. The pivot is its warp's in the first tile.
-__device__ __forceinline__ Moments seen_by_thread(const SetsCall& call, const DTYPE* set, int64 packs) {
+__device__ __forceinline__ Moments seen_by_thread(const SetsCall& call, const DTYPE* set,
+                                                  int64 packs) {
   Walk<int64> walk(call, threadIdx.x);
   Moments own{0.f, 0.f, 0.f, 0.f};
 #pragma unroll 1

@@ -1,4 +1,5 @@
-// Sets that the registers of one block hold: one read, one barrier, one write. A block for each set.
+// Sets that the registers of one block hold: one read, one barrier, one write. A block for each
+// set.
 //
 //   ITEMS      packs that a thread holds
 #include "kernel_sources/norm/sets.cuh"

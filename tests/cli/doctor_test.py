@@ -1,3 +1,6 @@
+import os
+import unittest
+
 from kiln_test_case import KilnTestCase, main
 
 
@@ -27,6 +30,22 @@ class DoctorTest(KilnTestCase):
         bad = self.write("libacme.so", "this is no shared object\n")
         checks = self.checks(env={"KILN_BACKEND_PATH": bad})
         self.assertFalse(checks["backend " + bad]["ok"])
+
+    @unittest.skipUnless("TEST_PLUGINS" in os.environ, "a portable build has no plugins")
+    def test_a_plugin_that_ends_the_process_is_found_and_not_opened_here(self):
+        good, crashes, exits = (
+            os.path.realpath(os.path.join(os.environ["TEST_PLUGINS"], name))
+            for name in ("good.so", "crashes.so", "exits.so")
+        )
+        env = {"KILN_BACKEND_PATH": ":".join([crashes, good, exits])}
+        self.assertNotEqual(self.kiln("ops", env=env).code, 0)  # it does crash who opens it
+        checks = self.checks(env=env)
+        self.assertTrue(checks["backend " + good]["ok"])
+        for file, fragment in [(crashes, "takes the process that opens it along"), (exits, "ends the process")]:
+            self.assertFalse(checks["backend " + file]["ok"])
+            self.assertIn(fragment, checks["backend " + file]["found"])
+        checks = self.checks(env={**env, "KILN_DISABLE_BACKENDS": "crashes,exits"})
+        self.assertNotIn("backend " + crashes, checks)
 
     def test_plain_text(self):
         result = self.kiln("doctor")

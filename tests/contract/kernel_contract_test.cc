@@ -37,7 +37,8 @@ TEST_P(KernelContractTest, EveryProblemCompilesOnceAndIsFoundAfterwards) {
       ASSERT_FALSE(planned->empty());
       for (const tools::PlannedKernel& kernel : *planned) {
         ASSERT_TRUE(kernel.selection.chosen.has_value()) << kernel.selection.error;
-        // On one board all that serve the call, on the others the chosen one: the rest differs by the arch alone.
+        // On one board all that serve the call, on the others the chosen one: the rest differs by
+        // the arch alone.
         for (const Verdict& verdict : kernel.selection.verdicts) {
           const bool serves = verdict.kind == VerdictKind::lower && board == "h200";
           if (verdict.kind != VerdictKind::chosen && !serves) continue;

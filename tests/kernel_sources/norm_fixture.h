@@ -7,13 +7,12 @@
 
 #include "runtime/boards.h"
 #include "runtime/call_json.h"
+#include "tests/support/families.h"
 #include "tests/support/status_matchers.h"
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,13 +20,6 @@
 namespace kiln::testing {
 
 inline constexpr int kArchs[] = {80, 86, 89, 90, 100, 120};
-
-// A runtime of the in-tree kernels alone, without a disk.
-inline RuntimeOptions in_tree_options() {
-  RuntimeOptions options;
-  options.load_installed_backends = false;
-  return options;
-}
 
 inline std::string interface_of(const Runtime& runtime, const std::string& op) {
   return (*runtime.op_type(op))->interfaces.at(0).name;
@@ -49,18 +41,15 @@ inline std::unique_ptr<Op> make_norm(Runtime& runtime, const std::string& name,
 }
 
 // The family's calls, as the tools read them.
-inline std::vector<internal::CallLine> norm_problems(const Runtime& runtime) {
-  std::ifstream file(KILN_NORM_PROBLEMS);
-  std::stringstream text;
-  text << file.rdbuf();
-  absl::StatusOr<std::vector<internal::CallLine>> lines = internal::parse_calls(
-      text.str(), "problems.jsonl", [&](std::string_view op) -> absl::StatusOr<const Signature*> {
-        absl::StatusOr<const OpType*> type = runtime.op_type(op);
-        if (!type.ok()) return type.status();
-        return &(*type)->signature;
-      });
-  EXPECT_THAT(lines, is_ok());
-  return lines.ok() ? *std::move(lines) : std::vector<internal::CallLine>();
+inline std::vector<internal::CallLine> norm_problems(Runtime& runtime) {
+  for (const Family& family : families_with_problems()) {
+    if (family.name != "norm") continue;
+    absl::StatusOr<std::vector<internal::CallLine>> lines = problems_of(runtime, family);
+    EXPECT_THAT(lines, is_ok());
+    if (lines.ok()) return *std::move(lines);
+  }
+  ADD_FAILURE() << "the family norm has no problems";
+  return {};
 }
 
 // The row norms, and their files' stem.

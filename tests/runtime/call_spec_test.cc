@@ -68,12 +68,14 @@ TEST(CallSpecTest, FloatingFieldsCompareByTheirBits) {
 
 TEST(CallSpecTest, TheHashOfAnIdentityIsStableAcrossProcessesAndMachines) {
   // Written down once: a change means that every cache of every user is rebuilt.
-  EXPECT_EQ(Entry<AnyKernel>(std::int64_t{4096}, 1e-5).identity().hash(), "92a72ea7b1db8e2114be455409512079");
+  EXPECT_EQ(Entry<AnyKernel>(std::int64_t{4096}, 1e-5).identity().hash(),
+            "92a72ea7b1db8e2114be455409512079");
   EXPECT_EQ(Entry<AnyKernel>(std::int64_t{4096}, 1e-5).identity().text(), "(4096, 1e-05)");
 }
 
 TEST(CallSpecTest, TextLeavesOutWhatNobodySet) {
-  EXPECT_EQ(to_string(CallRef(WideCall{.n = 7, .dtype = DType::bfloat16})), "WideCall n=7 dtype=bfloat16 on cuda:0");
+  EXPECT_EQ(to_string(CallRef(WideCall{.n = 7, .dtype = DType::bfloat16})),
+            "WideCall n=7 dtype=bfloat16 on cuda:0");
   EXPECT_EQ(to_string(CallRef(WideCall{.shape = {2, 3}})), "WideCall shape=[2, 3] on cuda:0");
 }
 

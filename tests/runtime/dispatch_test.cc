@@ -1,5 +1,9 @@
-// Dispatch through a real op: what is asked when, what is built how often, and every error at its moment.
+// Dispatch through a real op: what is asked when, what is built how often, and every error at its
+// moment.
 #include <kiln/log.h>
+
+#include "tests/support/status_matchers.h"
+#include "tests/support/toy_op.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +14,6 @@
 #include <stdexcept>
 #include <thread>
 #include <vector>
-
-#include "tests/support/status_matchers.h"
-#include "tests/support/toy_op.h"
 
 namespace kiln::testing {
 namespace {
@@ -118,10 +119,12 @@ TEST_F(DispatchTest, CardsOfOneModelShareAnEntryAndOthersDoNot) {
 
 TEST_F(DispatchTest, KeyForAnswersForStatedFactsWhateverTheMachine) {
   EXPECT_EQ(*op->key_for<ToyFwdInterface>(stating(100, 90)), "toy_short");
-  EXPECT_EQ(*op->key_for<ToyFwdInterface>(stating(100, 80)), "toy_wide") << "toy_short is not available on 80";
+  EXPECT_EQ(*op->key_for<ToyFwdInterface>(stating(100, 80)), "toy_wide")
+      << "toy_short is not available on 80";
   EXPECT_EQ(*op->key_for<ToyFwdInterface>(stating(256, 90)), "toy_short");
   EXPECT_EQ(*op->key_for<ToyFwdInterface>(stating(257, 90)), "toy_wide");
-  EXPECT_EQ(*op->key_for<ToyFwdInterface>(stating(-1, 90)), "toy_general") << "serves what no other serves";
+  EXPECT_EQ(*op->key_for<ToyFwdInterface>(stating(-1, 90)), "toy_general")
+      << "serves what no other serves";
   EXPECT_EQ(*op->key_for("toy_fwd", stating(257, 90)), "toy_wide");
   EXPECT_EQ(toy.support->facts_read, 0);
   EXPECT_EQ(built, 0) << "key_for builds nothing";
@@ -163,22 +166,26 @@ TEST(DispatchBuildTest, AFailedBuildIsNotRememberedAndIsTriedAgain) {
   auto op = toy.op();
   ASSERT_THAT(op, is_ok());
   build_fails = true;
-  EXPECT_THAT((*op)->kernel_for<ToyFwdInterface>(at(1)), status_is(kInternal, HasSubstr("out of luck")));
-  EXPECT_THAT((*op)->kernel_for<ToyFwdInterface>(at(1)), status_is(kInternal, HasSubstr("toy_failing")));
+  EXPECT_THAT((*op)->kernel_for<ToyFwdInterface>(at(1)),
+              status_is(kInternal, HasSubstr("out of luck")));
+  EXPECT_THAT((*op)->kernel_for<ToyFwdInterface>(at(1)),
+              status_is(kInternal, HasSubstr("toy_failing")));
   EXPECT_EQ(failing_builds, 2);
   build_fails = false;
   EXPECT_THAT((*op)->kernel_for<ToyFwdInterface>(at(1)), is_ok());
   EXPECT_EQ((*op)->built_entries("toy_fwd").size(), 1u);
 }
 
-// --- errors of a call, by the rows of the reference's table 5 -------------------------------------------------------
+// --- errors of a call, by the rows of the reference's table 5
+// -------------------------------------------------------
 
 TEST_F(DispatchTest, Table5Row6InTreeKernelsDoNotRunOnTheDeviceType) {
   ToyCall call{.n = 1};
   call.where.device = Device{*DeviceType::named("acme"), 0};
   const auto found = op->kernel_for<ToyFwdInterface>(call);
-  EXPECT_THAT(found, status_is(kUnimplemented, AllOf(HasSubstr("in-tree kernels do not run on acme"),
-                                                     HasSubstr("known targets: none"))));
+  EXPECT_THAT(found,
+              status_is(kUnimplemented, AllOf(HasSubstr("in-tree kernels do not run on acme"),
+                                              HasSubstr("known targets: none"))));
   EXPECT_TRUE(is_op_not_available(found.status()));
 }
 
@@ -188,10 +195,12 @@ TEST(DispatchErrorTest, Table5Row7NoImplementationServesThisCallListsEachReason)
   ASSERT_THAT(toy.add<ToyShort>("toy_short"), is_ok());
   auto op = toy.op();
   const auto key = (*op)->key_for<ToyFwdInterface>(stating(-5, 80));
-  EXPECT_THAT(key, status_is(kUnimplemented,
-                             AllOf(HasSubstr("no implementation serves this call"), HasSubstr("ToyCall n=-5"),
-                                   HasSubstr("toy_wide (test plugin): serves lengths of at least 0, got -5"),
-                                   HasSubstr("toy_short (test plugin): supports archs 90, got 80"))));
+  EXPECT_THAT(
+      key,
+      status_is(kUnimplemented,
+                AllOf(HasSubstr("no implementation serves this call"), HasSubstr("ToyCall n=-5"),
+                      HasSubstr("toy_wide (test plugin): serves lengths of at least 0, got -5"),
+                      HasSubstr("toy_short (test plugin): supports archs 90, got 80"))));
   EXPECT_THAT(message_of(key.status()), Not(HasSubstr("mask"))) << "a field nobody set";
 }
 
@@ -201,30 +210,36 @@ TEST(DispatchErrorTest, Table5Row8DispatchIsAmbiguousNamesAllAndWhereTheyComeFro
   ASSERT_THAT(toy.add("toy_twin", kernel_type<ToyWide>(), "/opt/two.so"), is_ok());
   auto op = toy.op();
   EXPECT_THAT((*op)->key_for<ToyFwdInterface>(stating(9, 90)),
-              status_is(kUnimplemented, AllOf(HasSubstr("dispatch is ambiguous"), HasSubstr("toy_wide (/opt/one.so)"),
+              status_is(kUnimplemented, AllOf(HasSubstr("dispatch is ambiguous"),
+                                              HasSubstr("toy_wide (/opt/one.so)"),
                                               HasSubstr("toy_twin (/opt/two.so)"))));
   // A user settles it without touching either.
-  for (const OpOptions& options : {OpOptions{.only = {"toy_twin"}}, OpOptions{.exclude = {"toy_wide"}},
-                                   OpOptions{.prefer = {"toy_twin"}}}) {
+  for (const OpOptions& options :
+       {OpOptions{.only = {"toy_twin"}}, OpOptions{.exclude = {"toy_wide"}},
+        OpOptions{.prefer = {"toy_twin"}}}) {
     auto settled = toy.op(options);
     ASSERT_THAT(settled, is_ok());
     EXPECT_EQ(*(*settled)->key_for<ToyFwdInterface>(stating(9, 90)), "toy_twin");
   }
-  EXPECT_THAT(toy.op(OpOptions{.only = {"toy_typo"}}), status_is(kNotFound, HasSubstr("got toy_typo")));
+  EXPECT_THAT(toy.op(OpOptions{.only = {"toy_typo"}}),
+              status_is(kNotFound, HasSubstr("got toy_typo")));
 }
 
 TEST_F(DispatchTest, Table5Row9KernelForTakesTheInterfacesCallSpec) {
   EXPECT_THAT(op->kernel_for("toy_fwd", CallRef(ToyOtherCall{})),
-              status_is(kInvalidArgument, AllOf(HasSubstr("takes a ToyCall call spec"), HasSubstr("got ToyOtherCall"))));
-  EXPECT_THAT(op->key_for("toy_bwd", CallRef(ToyCall{})),
-              status_is(kNotFound, AllOf(HasSubstr("toy_bwd"), HasSubstr("toy_fwd, toy_other_fwd"))));
+              status_is(kInvalidArgument, AllOf(HasSubstr("takes a ToyCall call spec"),
+                                                HasSubstr("got ToyOtherCall"))));
+  EXPECT_THAT(
+      op->key_for("toy_bwd", CallRef(ToyCall{})),
+      status_is(kNotFound, AllOf(HasSubstr("toy_bwd"), HasSubstr("toy_fwd, toy_other_fwd"))));
 }
 
 TEST_F(DispatchTest, Table5Row10ANanCannotKeyADispatchCache) {
   ToyOtherCall call{.scale = std::numeric_limits<double>::quiet_NaN()};
   call.where.device = {DeviceType::cpu(), 0};
   EXPECT_THAT(op->kernel_for("toy_other_fwd", CallRef(call)),
-              status_is(kInvalidArgument, AllOf(HasSubstr("cannot key a dispatch cache"), HasSubstr("scale"))));
+              status_is(kInvalidArgument,
+                        AllOf(HasSubstr("cannot key a dispatch cache"), HasSubstr("scale"))));
 }
 
 TEST_F(DispatchTest, Table5Row11KernelForRefusesStatedFacts) {
@@ -234,10 +249,13 @@ TEST_F(DispatchTest, Table5Row11KernelForRefusesStatedFacts) {
       << "also where the same call is a hit";
 }
 
-// --- errors of construction -----------------------------------------------------------------------------------------
+// --- errors of construction
+// -----------------------------------------------------------------------------------------
 
 struct NoKernel : ToyFwdInterface {
-  absl::Status forward(const Stream&, const Tensor&, const Tensor&) const override { return absl::OkStatus(); }
+  absl::Status forward(const Stream&, const Tensor&, const Tensor&) const override {
+    return absl::OkStatus();
+  }
 };
 struct OtherForward : Kernel, ToyFwdInterface {
   std::vector<Program> programs(const DeviceFacts&, const Config&) const override { return {}; }
@@ -266,25 +284,29 @@ absl::Status construct(const std::vector<std::pair<std::string, KernelType>>& ty
 }
 
 TEST(DispatchConstructionTest, Table5Row1DoesNotImplementTheInterface) {
-  EXPECT_THAT(construct({{"no_kernel", kernel_type<NoKernel>()}}),
-              status_is(kInvalidArgument, AllOf(HasSubstr("does not implement ToyFwdInterface"),
-                                                HasSubstr("no_kernel (NoKernel, from /opt/acme.so)"))));
+  EXPECT_THAT(
+      construct({{"no_kernel", kernel_type<NoKernel>()}}),
+      status_is(kInvalidArgument, AllOf(HasSubstr("does not implement ToyFwdInterface"),
+                                        HasSubstr("no_kernel (NoKernel, from /opt/acme.so)"))));
 }
 
 TEST(DispatchConstructionTest, Table5Row2ForwardDoesNotTakeTheInterfacesArguments) {
-  EXPECT_THAT(construct({{"other_forward", kernel_type<OtherForward>()}}),
-              status_is(kInvalidArgument, HasSubstr("forward does not take ToyFwdInterface's arguments")));
+  EXPECT_THAT(
+      construct({{"other_forward", kernel_type<OtherForward>()}}),
+      status_is(kInvalidArgument, HasSubstr("forward does not take ToyFwdInterface's arguments")));
   KernelType stale = kernel_type<ToyGeneral>();
   stale.contract ^= 1;  // what a plugin has that was built against another version of the interface
   EXPECT_THAT(construct({{"stale", stale}}),
-              status_is(kInvalidArgument, AllOf(HasSubstr("forward does not take ToyFwdInterface's arguments"),
-                                                HasSubstr("another version of the interface"))));
+              status_is(kInvalidArgument,
+                        AllOf(HasSubstr("forward does not take ToyFwdInterface's arguments"),
+                              HasSubstr("another version of the interface"))));
 }
 
 TEST(DispatchConstructionTest, Table5Row3HasMoreThanOneGeneralImplementation) {
-  EXPECT_THAT(construct({{"g1", kernel_type<ToyGeneral>()}, {"g2", kernel_type<ToyGeneralToo>()}}),
-              status_is(kInvalidArgument,
-                        AllOf(HasSubstr("has more than one general implementation"), HasSubstr("g1, g2"))));
+  EXPECT_THAT(
+      construct({{"g1", kernel_type<ToyGeneral>()}, {"g2", kernel_type<ToyGeneralToo>()}}),
+      status_is(kInvalidArgument,
+                AllOf(HasSubstr("has more than one general implementation"), HasSubstr("g1, g2"))));
 }
 
 TEST(DispatchConstructionTest, Table5Row4PreferencesFormACycle) {
@@ -295,19 +317,22 @@ TEST(DispatchConstructionTest, Table5Row4PreferencesFormACycle) {
   EXPECT_THAT(construct({{"a", a}, {"b", b}, {"c", c}}),
               status_is(kInvalidArgument, HasSubstr("preferences form a cycle through a, b, c")));
   a.preferred_over = {"a"};
-  EXPECT_THAT(construct({{"a", a}}), status_is(kInvalidArgument, HasSubstr("preferences form a cycle through a")));
+  EXPECT_THAT(construct({{"a", a}}),
+              status_is(kInvalidArgument, HasSubstr("preferences form a cycle through a")));
 }
 
 TEST(DispatchConstructionTest, Table5Row5KeysImplementNoneOfItsKernelInterfaces) {
-  EXPECT_THAT(construct({{"lone", kernel_type<LoneKernel>()}}),
-              status_is(kInvalidArgument, HasSubstr("keys implement none of its kernel interfaces")));
+  EXPECT_THAT(
+      construct({{"lone", kernel_type<LoneKernel>()}}),
+      status_is(kInvalidArgument, HasSubstr("keys implement none of its kernel interfaces")));
 }
 
 TEST(DispatchConstructionTest, AGeneralImplementationDeclaresNoPreference) {
   KernelType type = kernel_type<ToyGeneral>();
   type.preferred_over = {"toy_wide"};
-  EXPECT_THAT(construct({{"toy_wide", kernel_type<ToyWide>()}, {"g", type}}),
-              status_is(kInvalidArgument, HasSubstr("a general implementation declares no preference")));
+  EXPECT_THAT(
+      construct({{"toy_wide", kernel_type<ToyWide>()}, {"g", type}}),
+      status_is(kInvalidArgument, HasSubstr("a general implementation declares no preference")));
 }
 
 TEST(DispatchConstructionTest, PreferredOverNamesAKeyOfTheInterface) {
@@ -315,11 +340,13 @@ TEST(DispatchConstructionTest, PreferredOverNamesAKeyOfTheInterface) {
   type.preferred_over = {"toy_typo"};
   ToyRuntime tree;
   ASSERT_THAT(tree.add("toy_wide", type, "in-tree"), is_ok());
-  EXPECT_THAT(tree.op(), status_is(kInvalidArgument, AllOf(HasSubstr("preferred_over names no key of the interface"),
-                                                           HasSubstr("got toy_typo"))));
+  EXPECT_THAT(tree.op(), status_is(kInvalidArgument,
+                                   AllOf(HasSubstr("preferred_over names no key of the interface"),
+                                         HasSubstr("got toy_typo"))));
   std::vector<std::string> lines;
   set_log_sink([&](LogLevel, std::string_view line) { lines.emplace_back(line); });
-  EXPECT_THAT(construct({{"toy_wide", type}}), is_ok()) << "a backend may know keys of another tree";
+  EXPECT_THAT(construct({{"toy_wide", type}}), is_ok())
+      << "a backend may know keys of another tree";
   set_log_sink({});
   EXPECT_THAT(lines, ElementsAre(AllOf(HasSubstr("toy_typo"), HasSubstr("/opt/acme.so"))));
   // A key of another interface is an error from anybody.
@@ -349,13 +376,14 @@ TEST(DispatchConstructionTest, ARegistrationReachesOpsConstructedAfterIt) {
   EXPECT_EQ(*(*after)->key_for<ToyFwdInterface>(stating(10, 90)), "toy_short");
 }
 
-// --- whole calls ----------------------------------------------------------------------------------------------------
+// --- whole calls
+// ----------------------------------------------------------------------------------------------------
 
 class OpCallTest : public DispatchTest {
  protected:
   Tensor tensor(std::vector<float>& data, int index = 0) {
-    return Tensor::contiguous(data.data(), {DeviceType::cpu(), static_cast<std::uint8_t>(index)}, DType::float32,
-                              {static_cast<std::int64_t>(data.size())});
+    return Tensor::contiguous(data.data(), {DeviceType::cpu(), static_cast<std::uint8_t>(index)},
+                              DType::float32, {static_cast<std::int64_t>(data.size())});
   }
   std::vector<float> x = {1, 2, 3}, y = {0, 0, 0};
 };
@@ -365,7 +393,8 @@ TEST_F(OpCallTest, ACallWithKnownTensorsIsOneLookup) {
   EXPECT_THAT(y, ElementsAre(2, 3, 4));
   const auto selections = toy.runtime.stats().selections;
   const int asked = refusals_asked;
-  for (int i = 0; i < 100; ++i) ASSERT_THAT(op->forward(toy_stream(), tensor(x), tensor(y)), is_ok());
+  for (int i = 0; i < 100; ++i)
+    ASSERT_THAT(op->forward(toy_stream(), tensor(x), tensor(y)), is_ok());
   EXPECT_EQ(toy.runtime.stats().selections, selections);
   EXPECT_EQ(refusals_asked, asked);
   EXPECT_EQ(op->serving_target(), "builtin");
@@ -375,19 +404,25 @@ TEST_F(OpCallTest, BadTensorsAreRefusedWithTheValueAlsoWhenTheGoodOnesAreKnown) 
   ASSERT_THAT(op->forward(toy_stream(), tensor(x), tensor(y)), is_ok());
   Tensor bad = tensor(x);
   bad.dtype = DType::float16;
-  EXPECT_THAT(op->forward(toy_stream(), bad, tensor(y)), status_is(kInvalidArgument, HasSubstr("float16")));
+  EXPECT_THAT(op->forward(toy_stream(), bad, tensor(y)),
+              status_is(kInvalidArgument, HasSubstr("float16")));
   bad = tensor(x);
   bad.data = nullptr;
-  EXPECT_THAT(op->forward(toy_stream(), bad, tensor(y)), status_is(kInvalidArgument, HasSubstr("null pointer")));
-  EXPECT_THAT(op->forward(toy_stream(), tensor(x, 1), tensor(y)), status_is(kInvalidArgument, HasSubstr("cpu:1")));
-  EXPECT_THAT(op->forward(toy_stream(1), tensor(x), tensor(y)), status_is(kInvalidArgument, HasSubstr("cpu:1")));
+  EXPECT_THAT(op->forward(toy_stream(), bad, tensor(y)),
+              status_is(kInvalidArgument, HasSubstr("null pointer")));
+  EXPECT_THAT(op->forward(toy_stream(), tensor(x, 1), tensor(y)),
+              status_is(kInvalidArgument, HasSubstr("cpu:1")));
+  EXPECT_THAT(op->forward(toy_stream(1), tensor(x), tensor(y)),
+              status_is(kInvalidArgument, HasSubstr("cpu:1")));
   bad = tensor(x);
   bad.shape = {3, 1};
   bad.strides = {1, 1};
-  EXPECT_THAT(op->forward(toy_stream(), bad, tensor(y)), status_is(kInvalidArgument, HasSubstr("[3, 1]")));
+  EXPECT_THAT(op->forward(toy_stream(), bad, tensor(y)),
+              status_is(kInvalidArgument, HasSubstr("[3, 1]")));
   const Tensor good = tensor(x);
   const Tensor* one[] = {&good};
-  EXPECT_THAT(op->call(toy_stream(), one, one), status_is(kInvalidArgument, HasSubstr("got 1 and 1")));
+  EXPECT_THAT(op->call(toy_stream(), one, one),
+              status_is(kInvalidArgument, HasSubstr("got 1 and 1")));
 }
 
 TEST_F(OpCallTest, AnEmptyCallPassesTheChecksRunsNothingAndSettlesNothing) {
@@ -397,7 +432,8 @@ TEST_F(OpCallTest, AnEmptyCallPassesTheChecksRunsNothingAndSettlesNothing) {
   EXPECT_EQ(built, 0);
   Tensor wrong = tensor(none);
   wrong.dtype = DType::int8;
-  EXPECT_THAT(op->forward(toy_stream(), wrong, tensor(none)), status_is(kInvalidArgument, HasSubstr("int8")));
+  EXPECT_THAT(op->forward(toy_stream(), wrong, tensor(none)),
+              status_is(kInvalidArgument, HasSubstr("int8")));
 }
 
 TEST_F(OpCallTest, TheLastCallIsKeptOnlyWhenAskedForAndAFailedOneDoesNotReplaceIt) {
@@ -443,7 +479,8 @@ TEST_F(OpCallTest, AKernelThatThrowsFailsTheCallAlsoOnAHit) {
   auto throwing = other.op();
   ASSERT_THAT(throwing, is_ok());
   ToyThrowing::throws = true;
-  EXPECT_THAT((*throwing)->forward(toy_stream(), tensor(x), tensor(y)), status_is(kInternal, HasSubstr("ToyFwdOp")));
+  EXPECT_THAT((*throwing)->forward(toy_stream(), tensor(x), tensor(y)),
+              status_is(kInternal, HasSubstr("ToyFwdOp")));
   EXPECT_EQ((*throwing)->serving_target(), std::nullopt);
   ToyThrowing::throws = false;
   EXPECT_THAT((*throwing)->forward(toy_stream(), tensor(x), tensor(y)), is_ok());

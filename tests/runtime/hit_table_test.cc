@@ -63,7 +63,8 @@ TEST(HitTableTest, DoesNotKeepWhatIsTooLong) {
   EXPECT_EQ(table.rows(), 0u);
 }
 
-// Readers race with writers that replace rows: a reader gets its key's value or a miss, never another's.
+// Readers race with writers that replace rows: a reader gets its key's value or a miss, never
+// another's.
 TEST(HitTableTest, ReadersNeverSeeAnotherKeysValue) {
   HitTable table(3, 1, 64);
   std::atomic<bool> stop{false};

@@ -1,14 +1,14 @@
 #include "runtime/select.h"
 
+#include "tests/support/status_matchers.h"
+#include "tests/support/toy_op.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 #include <utility>
-
-#include "tests/support/status_matchers.h"
-#include "tests/support/toy_op.h"
 
 namespace kiln::internal {
 namespace {
@@ -28,8 +28,8 @@ std::array<Refusal (*)(CallRef), sizeof...(I)> refusals(std::integer_sequence<in
   return {&refuse_by_mask<I>...};
 }
 
-// A set of up to 8 implementations with random availability, preferences and one general at most; no cycles, since a
-// preference goes only from a higher rank to a lower one.
+// A set of up to 8 implementations with random availability, preferences and one general at most;
+// no cycles, since a preference goes only from a higher rank to a lower one.
 Candidates random_candidates(std::mt19937& random) {
   static const auto by_mask = refusals(std::make_integer_sequence<int, 8>{});
   auto chance = [&](int percent) { return static_cast<int>(random() % 100) < percent; };
@@ -90,7 +90,8 @@ TEST(SelectTest, FollowsTheRulesForRandomSetsInEveryOrder) {
       } else {
         ASSERT_FALSE(selection.chosen);
         ASSERT_THAT(message_of(selection.error),
-                    HasSubstr(winners.empty() ? "no implementation serves this call" : "dispatch is ambiguous"));
+                    HasSubstr(winners.empty() ? "no implementation serves this call"
+                                              : "dispatch is ambiguous"));
         ++(winners.empty() ? none : ambiguous);
       }
       ASSERT_EQ(selection.verdicts.size(), candidates.rows.size());
@@ -129,7 +130,8 @@ TEST(SelectTest, AUsersPreferenceSettlesAClash) {
     row.type.refusal = &refuse_by_mask<0>;
     candidates.rows.push_back(row);
   }
-  EXPECT_EQ(select(candidates, DeviceType::cuda(), {90, 1, 0, ""}, ToyCall{.mask = 1}).chosen, "k1");
+  EXPECT_EQ(select(candidates, DeviceType::cuda(), {90, 1, 0, ""}, ToyCall{.mask = 1}).chosen,
+            "k1");
 }
 
 TEST(SelectTest, ARefusalThatThrowsIsAReason) {

@@ -16,7 +16,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-
 TEST(StatsTest, EveryLineOfThePrometheusTextIsOfItsFormat) {
   RuntimeStats stats;
   stats.disk_hits = 7;

@@ -12,8 +12,9 @@
 #include <string>
 #include <vector>
 
-// An op, a device type and a runtime for tests of dispatch. The device type "toy" is a real one on host memory: its
-// facts are what a test sets, and it counts how often they are read. Its kernels have no programs, so nothing compiles.
+// An op, a device type and a runtime for tests of dispatch. The device type "toy" is a real one on
+// host memory: its facts are what a test sets, and it counts how often they are read. Its kernels
+// have no programs, so nothing compiles.
 namespace kiln::testing {
 
 struct ToyCall {
@@ -40,8 +41,8 @@ struct ToyOtherFwdInterface : KernelInterface<ToyOtherCall> {
   virtual absl::Status forward(const Stream& stream) const = 0;
 };
 
-// y = x + 1 by whatever serves it. x, y: [n] float32 or float64. `offset` is an execution parameter of no consequence
-// in-tree.
+// y = x + 1 by whatever serves it. x, y: [n] float32 or float64. `offset` is an execution parameter
+// of no consequence in-tree.
 class ToyFwdOp final : public OpOf<ToyFwdOp> {
  public:
   using Interfaces = kiln::Interfaces<Named<"toy_fwd", ToyFwdInterface>,
@@ -115,7 +116,9 @@ class ToySupport : public DeviceSupport {
     return absl::UnimplementedError("toys launch nothing");
   }
   absl::StatusOr<bool> is_capturing(const Stream&) override { return capturing.load(); }
-  absl::StatusOr<void*> allocate(const Stream&, std::size_t bytes) override { return std::malloc(bytes + 1); }
+  absl::StatusOr<void*> allocate(const Stream&, std::size_t bytes) override {
+    return std::malloc(bytes + 1);
+  }
   absl::Status free(const Stream&, void* data) override {
     std::free(data);
     return absl::OkStatus();
@@ -135,7 +138,9 @@ class ToySupport : public DeviceSupport {
     const std::size_t bytes = size_of(from.dtype);
     for (std::int64_t i = 0; i < from.shape[0]; ++i) {
       std::memcpy(static_cast<char*>(to) + static_cast<std::size_t>(i) * bytes,
-                  static_cast<const char*>(from.data) + static_cast<std::size_t>(i * from.strides[0]) * bytes, bytes);
+                  static_cast<const char*>(from.data) +
+                      static_cast<std::size_t>(i * from.strides[0]) * bytes,
+                  bytes);
     }
     return absl::OkStatus();
   }
@@ -155,7 +160,9 @@ class ToySupport : public DeviceSupport {
 
  private:
   class NoCompiler : public Compiler {
-    absl::StatusOr<CompilerId> id() const override { return absl::FailedPreconditionError("toys compile nothing"); }
+    absl::StatusOr<CompilerId> id() const override {
+      return absl::FailedPreconditionError("toys compile nothing");
+    }
     absl::StatusOr<CompileResult> compile(const CompileRequest&) const override {
       return absl::FailedPreconditionError("toys compile nothing");
     }
@@ -167,8 +174,9 @@ class ToySupport : public DeviceSupport {
 
 // A runtime of its own with the toy op and two cards: an SM90 and an SM80. No plugins, no disk.
 struct ToyRuntime {
-  explicit ToyRuntime(RuntimeOptions options = {}, std::vector<DeviceFacts> cards = {{90, 132, 232448, "h200"},
-                                                                                     {80, 108, 166912, "a100"}})
+  explicit ToyRuntime(RuntimeOptions options = {},
+                      std::vector<DeviceFacts> cards = {{90, 132, 232448, "h200"},
+                                                        {80, 108, 166912, "a100"}})
       : runtime(without_plugins(std::move(options))) {
     Registry registry("in-tree");
     support = std::make_shared<ToySupport>(std::move(cards));
@@ -184,7 +192,8 @@ struct ToyRuntime {
   absl::Status add(const std::string& key, const std::string& origin = "test plugin") {
     return add(key, kernel_type<K>(), origin);
   }
-  absl::Status add(const std::string& key, KernelType type, const std::string& origin = "test plugin") {
+  absl::Status add(const std::string& key, KernelType type,
+                   const std::string& origin = "test plugin") {
     Registry registry(origin);
     registry.register_kernel_type("ToyFwdOp", key, std::move(type));
     return runtime.commit(std::move(registry));

@@ -28,11 +28,22 @@ enum class DType : std::uint8_t {
 // Bytes of one element; 0 for a value that is no DType.
 constexpr int size_of(DType dtype) {
   switch (dtype) {
-    case DType::float16: case DType::bfloat16: case DType::int16: return 2;
-    case DType::float32: case DType::int32: return 4;
-    case DType::float64: case DType::int64: return 8;
-    case DType::float8_e4m3: case DType::float8_e5m2: case DType::int8: case DType::uint8:
-    case DType::boolean: return 1;
+    case DType::float16:
+    case DType::bfloat16:
+    case DType::int16:
+      return 2;
+    case DType::float32:
+    case DType::int32:
+      return 4;
+    case DType::float64:
+    case DType::int64:
+      return 8;
+    case DType::float8_e4m3:
+    case DType::float8_e5m2:
+    case DType::int8:
+    case DType::uint8:
+    case DType::boolean:
+      return 1;
   }
   return 0;
 }

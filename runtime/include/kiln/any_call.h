@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-// Call specs whose type is not known where they are handled: by the dispatcher, by tools, between a plugin and the
-// library.
+// Call specs whose type is not known where they are handled: by the dispatcher, by tools, between a
+// plugin and the library.
 namespace kiln::inline v1 {
 
 struct NamedValue {

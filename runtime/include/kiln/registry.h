@@ -157,10 +157,14 @@ KernelType kernel_type() {
 
 // The reference of an op: plain host code in double. Inputs hold contiguous doubles (nullptr data:
 // not passed), as do the outputs it fills; inputs that the op writes in place are filled too.
+// `dtype` is the one the op's tensor has, for a reference whose op rounds on the way (round_to).
 struct HostTensor {
   Dims shape;
   double* data = nullptr;
+  DType dtype = DType::float64;
 };
+// `value` as the nearest element of `dtype`, ties to even.
+KILN_EXPORT double round_to(DType dtype, double value);
 using Reference = std::function<absl::Status(
     const ParamValues& params, const ParamValues& execution_params,
     std::span<const HostTensor> inputs, std::span<const HostTensor> outputs)>;

@@ -31,7 +31,8 @@ struct TensorParam {
   std::string dtype_of;       // has the dtype of this input
   std::string shape;
   bool optional = false;  // may be left out; an output: null when the caller does not want it
-  // An output that exists only where this boolean parameter is true; elsewhere it is empty (shape [0]) or null.
+  // An output that exists only where this boolean parameter is true; elsewhere it is empty (shape
+  // [0]) or null.
   std::string only_if = {};
   bool written = false;    // an input that is written in place
   bool contiguous = true;  // false: any strides are handed to the kernels
@@ -54,9 +55,9 @@ struct Signature {
   std::vector<ParamDecl> params;
   std::vector<ParamDecl> execution_params;
   std::vector<TensorParam> outputs;
-  // The largest error a kernel of this op may have against the reference in double, in steps: the rounding step of the
-  // output's dtype at the size of the value, plus that of float32 arithmetic at the size of the output's largest value
-  // (docs/numerics.md).
+  // The largest error a kernel of this op may have against the reference in double, in steps: the
+  // rounding step of the output's dtype at the size of the value, plus that of float32 arithmetic
+  // at the size of the output's largest value (docs/numerics.md).
   double tolerance_steps = 4;
 };
 

@@ -17,12 +17,14 @@ namespace kiln::inline v1 {
 
 inline constexpr int kMaxRank = 8;
 
-// Up to kMaxRank numbers, by value: a shape or strides. More are refused where they come in (parsing, DLPack).
+// Up to kMaxRank numbers, by value: a shape or strides. More are refused where they come in
+// (parsing, DLPack).
 class Dims {
  public:
   constexpr Dims() = default;
   // REQUIRES: values.size() <= kMaxRank. Use `from` for input that is not known.
-  constexpr Dims(std::initializer_list<std::int64_t> values) : Dims(std::span(values.begin(), values.size())) {}
+  constexpr Dims(std::initializer_list<std::int64_t> values)
+      : Dims(std::span(values.begin(), values.size())) {}
   constexpr explicit Dims(std::span<const std::int64_t> values) {
     for (std::int64_t value : values) {
       if (size_ < kMaxRank) values_[size_++] = value;
@@ -40,15 +42,18 @@ class Dims {
   friend constexpr bool operator==(const Dims&, const Dims&) = default;
 
  private:
-  std::array<std::int64_t, kMaxRank> values_{};  // unused ones are 0, so that == and hashes need no care
+  std::array<std::int64_t, kMaxRank>
+      values_{};  // unused ones are 0, so that == and hashes need no care
   std::uint8_t size_ = 0;
 };
 KILN_EXPORT std::string to_string(const Dims& dims);  // "[8192, 4096]"
 
-// Row-major strides, in elements, of a contiguous tensor. A dimension of extent 0 or 1 has the stride it would have.
+// Row-major strides, in elements, of a contiguous tensor. A dimension of extent 0 or 1 has the
+// stride it would have.
 KILN_EXPORT Dims contiguous_strides(const Dims& shape);
 
-// Elements of a shape, 1 for a scalar. REQUIRES: no negative extent and a product below 2^63 (`checked_numel` checks).
+// Elements of a shape, 1 for a scalar. REQUIRES: no negative extent and a product below 2^63
+// (`checked_numel` checks).
 constexpr std::int64_t numel(const Dims& shape) {
   std::int64_t n = 1;
   for (std::int64_t extent : shape) n *= extent;
@@ -65,7 +70,8 @@ struct TensorSpec {
 };
 KILN_EXPORT std::string to_string(const TensorSpec& spec);  // "float16[8192, 4096] on cuda:0"
 
-// A non-owning view of memory. The memory must stay valid until the work enqueued with it has ended.
+// A non-owning view of memory. The memory must stay valid until the work enqueued with it has
+// ended.
 struct Tensor {
   void* data = nullptr;
   Device device{};
@@ -79,7 +85,8 @@ struct Tensor {
   }
   TensorSpec spec() const { return {device, dtype, shape}; }
   std::int64_t elements() const { return numel(shape); }
-  // True when elements lie row-major without gaps; extents of 1 may have any stride; empty tensors are contiguous.
+  // True when elements lie row-major without gaps; extents of 1 may have any stride; empty tensors
+  // are contiguous.
   KILN_EXPORT bool is_contiguous() const;
   // The largest power of two, at most 16, that divides the address.
   int alignment() const {
