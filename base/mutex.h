@@ -2,6 +2,7 @@
 #define KILN_BASE_MUTEX_H_
 
 #include <absl/base/thread_annotations.h>
+#include <absl/time/clock.h>
 #include <absl/time/time.h>
 
 #include <chrono>
@@ -62,6 +63,16 @@ class Notification {
   void wait() {
     MutexLock lock(mutex_);
     while (!happened_) condition_.wait(mutex_);
+  }
+  // False when it has not happened by `deadline`.
+  bool wait_until(absl::Time deadline) {
+    MutexLock lock(mutex_);
+    while (!happened_) {
+      const absl::Duration left = deadline - absl::Now();
+      if (left <= absl::ZeroDuration()) return false;
+      condition_.wait_for(mutex_, left < absl::Hours(1) ? left : absl::Hours(1));
+    }
+    return true;
   }
 
  private:

@@ -60,4 +60,14 @@ bool is_gone(const ProcessId& process) {
   return process.start >= 0 && now.start >= 0 && now.start != process.start;
 }
 
+absl::Status check_not_forked(std::int64_t owner, std::string_view what) {
+  const std::int64_t self = ::getpid();
+  if (self == owner) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrFormat("%s: must be used by the process that made it: process %d was forked from "
+                      "%d; build before the fork what the "
+                      "child needs, or start a new program (exec)",
+                      what, self, owner));
+}
+
 }  // namespace kiln

@@ -3,8 +3,11 @@
 
 #include <kiln/export.h>
 
+#include <absl/status/status.h>
+
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace kiln {
 
@@ -23,6 +26,10 @@ KILN_EXPORT ProcessId current_process();
 // True only when it is certain: same `host`, and no such process (a zombie counts as none), or a
 // younger one.
 KILN_EXPORT bool is_gone(const ProcessId& process);
+
+// FailedPrecondition in a process that was forked from `owner`, whose `what` is: locks may have
+// been held at the fork by threads that the child does not have. Takes no lock itself.
+KILN_EXPORT absl::Status check_not_forked(std::int64_t owner, std::string_view what);
 
 }  // namespace kiln
 

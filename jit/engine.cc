@@ -1,6 +1,7 @@
 #include "jit/engine.h"
 
 #include "base/log.h"
+#include "base/process.h"
 #include "jit/hermetic.h"
 #include "jit/metadata.h"
 
@@ -13,6 +14,7 @@
 #include <exception>
 #include <mutex>
 #include <set>
+#include <unistd.h>
 #include <utility>
 #include <variant>
 
@@ -99,7 +101,8 @@ absl::StatusOr<Built> built_from(cache::Found found) {
 }  // namespace
 
 struct Engine::Impl {
-  Impl(const Sources& s, cache::Store& c) : sources(s), store(c) {}
+  Impl(const Sources& s, cache::Store& c, int threads, Trace* t)
+      : sources(s), store(c), trace(t), background(threads) {}
 
   absl::StatusOr<std::optional<Built>> find(const cache::Artifact& wanted);
   absl::StatusOr<std::optional<Built>> find_by_source(const cache::Artifact& wanted);
@@ -113,9 +116,12 @@ struct Engine::Impl {
 
   const Sources& sources;
   cache::Store& store;
+  Trace* const trace;
+  const std::int64_t owner = ::getpid();
   std::mutex mutex;  // guards all below
   absl::flat_hash_map<cache::CompileKey, std::shared_ptr<Flight>, cache::CompileKeyHasher> flights;
   EngineStats counters;
+  Background background;  // the last member: its jobs use the others
 };
 
 absl::StatusOr<std::optional<Built>> Engine::Impl::find(const cache::Artifact& wanted) {
@@ -137,6 +143,7 @@ absl::StatusOr<std::optional<Built>> Engine::Impl::find_by_source(const cache::A
 
 absl::StatusOr<Built> Engine::Impl::compile(const Compiler& compiler, const CompileRequest& request,
                                             cache::Artifact artifact) {
+  const TraceSpan span(trace, "compile", request.source_name + " for " + request.target);
   const absl::Time start = absl::Now();
   absl::StatusOr<CompileResult> result = guarded_compile(compiler, request);
   {
@@ -228,8 +235,8 @@ absl::StatusOr<Built> Engine::Impl::build_once(const Compiler& compiler,
   }
 }
 
-Engine::Engine(const Sources& sources, cache::Store& store)
-    : impl_(std::make_unique<Impl>(sources, store)) {}
+Engine::Engine(const Sources& sources, cache::Store& store, int threads, Trace* trace)
+    : impl_(std::make_unique<Impl>(sources, store, threads, trace)) {}
 
 Engine::~Engine() = default;
 
@@ -284,6 +291,7 @@ cache::Artifact Engine::describe(const CompileRequest& request, const CompilerId
 absl::StatusOr<Built> Engine::build(const Compiler& compiler, const Program& program,
                                     std::string_view target, const BuildOptions& options) {
   const absl::Time start = absl::Now();
+  KILN_RETURN_IF_ERROR(check_not_forked(impl_->owner, "compilation"));
   KILN_ASSIGN_OR_RETURN(const CompileRequest request, request_for(program, target));
   const absl::StatusOr<CompilerId> id = compiler.id();
   const cache::Artifact wanted = describe(request, id.ok() ? *id : CompilerId());
@@ -307,6 +315,20 @@ absl::StatusOr<Built> Engine::build(const Compiler& compiler, const Program& pro
   found->seconds = absl::Now() - start;
   return *std::move(found);
 }
+
+std::shared_future<absl::StatusOr<Built>> Engine::prefetch(const Compiler& compiler,
+                                                           const Program& program,
+                                                           std::string_view target,
+                                                           const BuildOptions& options) {
+  auto promise = std::make_shared<std::promise<absl::StatusOr<Built>>>();
+  std::shared_future<absl::StatusOr<Built>> future = promise->get_future().share();
+  impl_->background.run([this, &compiler, program, target = std::string(target), options, promise] {
+    promise->set_value(build(compiler, program, target, options));
+  });
+  return future;
+}
+
+Background& Engine::background() { return impl_->background; }
 
 EngineStats Engine::stats() const {
   const std::lock_guard lock(impl_->mutex);

@@ -6,6 +6,8 @@
 #include <kiln/program.h>
 #include <kiln/sources.h>
 
+#include "base/background.h"
+#include "base/trace.h"
 #include "cache/artifact.h"
 #include "cache/store.h"
 
@@ -13,6 +15,7 @@
 #include <absl/time/time.h>
 
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,7 +23,7 @@
 
 namespace kiln::jit {
 
-// May a call compile? (`async` arrives with the serving work.)
+// May a build compile? (Serving by another kernel meanwhile is the business of dispatch.)
 enum class Policy { block, forbid };
 
 // Named sources of all families and plugins. Thread-safe. With a folder set (KILN_KERNEL_PATH) a
@@ -62,7 +65,9 @@ struct EngineStats {
 // across processes by the store's lease. Thread-safe.
 class KILN_EXPORT Engine {
  public:
-  Engine(const Sources& sources, cache::Store& store);
+  // `threads`: builds that `prefetch` and `background` have under way at most. `trace`: where
+  // compilations are recorded; null: nowhere.
+  Engine(const Sources& sources, cache::Store& store, int threads = 1, Trace* trace = nullptr);
   ~Engine();
 
   // The request that `program` is for `target`: sources read, constants rendered, headers sorted.
@@ -77,6 +82,16 @@ class KILN_EXPORT Engine {
   // when it is in no tier (names the key and the command that would warm it); DeadlineExceeded.
   absl::StatusOr<Built> build(const Compiler& compiler, const Program& program,
                               std::string_view target, const BuildOptions& options = {});
+
+  // The same behind the caller's back: the result of `build`, when it is there. `compiler` must
+  // live until then; the engine's destructor waits for it, or breaks the promise of a build that
+  // has not begun.
+  std::shared_future<absl::StatusOr<Built>> prefetch(const Compiler& compiler,
+                                                     const Program& program,
+                                                     std::string_view target,
+                                                     const BuildOptions& options = {});
+  // The threads that prefetch uses, for those who build with more than an engine.
+  Background& background();
 
   EngineStats stats() const;
 

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mutex.h"
+#include "base/process.h"
 #include "jit/worker_process.h"
 
 #include <absl/strings/str_format.h>
@@ -53,7 +54,6 @@ class Pool final : public WorkerCompiler {
   absl::StatusOr<Worker> take(bool fresh) const;
   void give_back(Worker worker) const;
   absl::StatusOr<Worker> start() const;
-  absl::Status check_owner() const;
   // Ends workers that were idle for long enough; runs in a thread that lives as long as there are
   // any.
   void end_idle() const;
@@ -127,18 +127,9 @@ void Pool::watch_idle() const {
   }
 }
 
-absl::Status Pool::check_owner() const {
-  if (::getpid() == owner_) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrFormat("compile workers: process %d was forked from process %d, whose they are: "
-                      "compile before the fork, or start "
-                      "a new program (exec)",
-                      ::getpid(), owner_));
-}
-
 absl::StatusOr<CompileResult> Pool::compile(const CompileRequest& request) const {
   // First of all, and without a lock: another thread may have held it at the fork.
-  KILN_RETURN_IF_ERROR(check_owner());
+  KILN_RETURN_IF_ERROR(check_not_forked(owner_, "compile workers"));
   KILN_RETURN_IF_ERROR(id().status());  // without NVRTC no worker can help
   for (bool fresh = false;; fresh = true) {
     KILN_ASSIGN_OR_RETURN(Worker worker, take(fresh));

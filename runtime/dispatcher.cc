@@ -1,6 +1,7 @@
 #include "runtime/dispatcher.h"
 
 #include "base/log.h"
+#include "base/process.h"
 #include "runtime/guarded.h"
 #include "runtime/messages.h"
 #include "runtime/runtime_impl.h"
@@ -64,6 +65,9 @@ absl::Status Dispatcher::check_device_type(DeviceType type) const {
 
 Selection Dispatcher::select(CallRef call, DeviceType type, const DeviceFacts& facts) const {
   runtime_.selections.fetch_add(1, std::memory_order_relaxed);
+  const TraceSpan span(
+      runtime_.trace.get(), "select",
+      runtime_.trace == nullptr ? std::string() : candidates_.op + " " + to_string(call));
   Selection selection = internal::select(candidates_, type, facts, call);
   if (absl::Status available = check_device_type(type); !available.ok())
     selection.error = std::move(available);
@@ -91,12 +95,22 @@ absl::StatusOr<EntryPlan> Dispatcher::plan_entry(const std::string& key, CallRef
   return plan;
 }
 
-absl::StatusOr<const void*> Dispatcher::entry_for(DeviceSupport* support, CallRef call,
-                                                  const MissOptions& options) {
+absl::StatusOr<Dispatcher::Wanted> Dispatcher::want(DeviceSupport& support, const std::string& key,
+                                                    CallRef call, const Device& device,
+                                                    const DeviceFacts& facts) const {
+  KILN_ASSIGN_OR_RETURN(EntryPlan plan, plan_entry(key, call));
+  const auto row = std::find_if(candidates_.rows.begin(), candidates_.rows.end(),
+                                [&](const KernelRow& r) { return r.key == key; });
+  return Wanted{&support, &*row, std::move(plan), device, facts};
+}
+
+absl::StatusOr<Served> Dispatcher::entry_for(DeviceSupport* support, CallRef call,
+                                             const MissOptions& options) {
   KILN_RETURN_IF_ERROR(check_call_spec(call, /*stated_ok=*/false));
   std::vector<std::uint64_t> words(interface_.request->words);
   call.type->write(call.data, words.data());
-  if (const void* hit = find(words.data(), words.size())) return hit;
+  if (const void* hit = find(words.data(), words.size())) return Served{hit};
+  KILN_RETURN_IF_ERROR(check_not_forked(runtime_.owner, candidates_.op));
 
   const Device device = call.where().device;
   KILN_RETURN_IF_ERROR(check_device_type(device.type));
@@ -112,112 +126,43 @@ absl::StatusOr<const void*> Dispatcher::entry_for(DeviceSupport* support, CallRe
   KILN_ASSIGN_OR_RETURN(const DeviceFacts facts, runtime_.facts(*support, device));
   const Selection selection = select(call, device.type, facts);
   KILN_RETURN_IF_ERROR(selection.error);
-  KILN_ASSIGN_OR_RETURN(EntryPlan plan, plan_entry(*selection.chosen, call));
-  const auto row = std::find_if(candidates_.rows.begin(), candidates_.rows.end(),
-                                [&](const KernelRow& r) { return r.key == *selection.chosen; });
-  KILN_ASSIGN_OR_RETURN(const EntryRow* entry,
-                        built_entry(*support, *row, std::move(plan), device, facts, options));
+  KILN_ASSIGN_OR_RETURN(const Wanted wanted,
+                        want(*support, *selection.chosen, call, device, facts));
+  if (options.policy == CompilePolicy::async) {
+    const Joined joined = join(wanted, options);
+    if (joined.ours) run_in_background([this, flight = joined.flight] { run(flight); });
+    if (joined.entry == nullptr) {
+      if (const EntryRow* other = stand_in(wanted, call)) {
+        runtime_.stand_ins.fetch_add(1, std::memory_order_relaxed);
+        return Served{other->as_interface, true};
+      }
+    }
+  }
+  KILN_ASSIGN_OR_RETURN(const EntryRow* entry, built_entry(wanted, options));
   hits_.insert(words.data(), words.size(), &entry->as_interface, 1);
-  return entry->as_interface;
+  return Served{entry->as_interface};
 }
 
-EntryRow* Dispatcher::find_entry(const KernelRow& row, const BuildIdentity& identity,
-                                 DeviceType type, const DeviceFacts& facts) {
-  for (EntryRow& entry : entries_) {
-    if (entry.implementation == &row && entry.identity == identity && entry.device_type == type &&
-        entry.facts == facts) {
-      return &entry;
-    }
-  }
-  return nullptr;
-}
-
-absl::StatusOr<const EntryRow*> Dispatcher::built_entry(DeviceSupport& support,
-                                                        const KernelRow& row, EntryPlan plan,
-                                                        const Device& device,
-                                                        const DeviceFacts& facts,
-                                                        const MissOptions& options) {
-  while (true) {
-    std::shared_ptr<Flight> flight;
-    bool ours = false;
-    {
-      MutexLock lock(mutex_);
-      EntryRow* entry = find_entry(row, plan.identity, device.type, facts);
-      if (entry != nullptr && entry->kernel->loaded_on(device.index) != nullptr) return entry;
-      const auto at = std::find_if(flights_.begin(), flights_.end(), [&](const auto& f) {
-        return f->implementation == &row && f->identity == plan.identity &&
-               f->device_type == device.type && f->facts == facts;
-      });
-      if (at != flights_.end()) {
-        flight = *at;
-      } else {
-        if (options.capturing) {
-          return absl::FailedPreconditionError(
-              absl::StrFormat("%s: %s %s is not built, and the stream is being captured: nothing "
-                              "is compiled or loaded then; make the "
-                              "call once before the capture, or warm it",
-                              candidates_.op, row.key, plan.identity.text()));
-        }
-        ours = true;
-        flight = std::make_shared<Flight>();
-        flight->implementation = &row;
-        flight->identity = plan.identity;
-        flight->device_type = device.type;
-        flight->facts = facts;
-        flight->index = device.index;
-        flight->entry = entry;
-        flights_.push_back(flight);
-      }
-    }
-    if (ours) {
-      flight->status = build(support, plan, *flight, options);
-      {
-        MutexLock lock(mutex_);
-        flights_.remove(flight);
-      }
-      flight->done.notify();
-    } else {
-      flight->done.wait();
-      // Somebody built the same entry for another card: its outcome is not ours.
-      if (flight->index != device.index) continue;
-    }
-    KILN_RETURN_IF_ERROR(flight->status);
-    return flight->entry;
-  }
-}
-
-absl::Status Dispatcher::build(DeviceSupport& support, const EntryPlan& plan, Flight& flight,
-                               const MissOptions& options) {
-  const KernelRow& row = *flight.implementation;
-  const std::string who =
-      absl::StrFormat("%s: %s %s", candidates_.op, row.key, plan.identity.text());
-  std::unique_ptr<Kernel> fresh;
-  if (flight.entry == nullptr) {
-    KILN_RETURN_IF_ERROR(
-        guarded(absl::StrFormat("%s (%s): the build function", who, row.origin), [&] {
-          fresh = plan.build();
-          return absl::OkStatus();
-        }));
-    if (fresh == nullptr)
-      return absl::InternalError(
-          absl::StrFormat("%s (%s): the build function made nothing", who, row.origin));
-  }
-  Kernel& owner = flight.entry != nullptr ? *flight.entry->kernel : *fresh;
-  const Device device{flight.device_type, static_cast<std::uint8_t>(flight.index)};
-  for (Kernel* kernel : owner.kernels()) {
-    if (kernel->loaded_on(device.index) != nullptr) continue;
-    KILN_RETURN_IF_ERROR(
-        runtime_.load_kernel(*kernel, support, device, flight.facts, options.policy, who));
-  }
-  if (fresh != nullptr) {
+const EntryRow* Dispatcher::stand_in(const Wanted& preferred, CallRef call) {
+  // Those that are built for this call, whether or not they serve it; then the usual selection.
+  Candidates built{candidates_.op, candidates_.interface_type, {}, candidates_.prefer};
+  std::vector<const EntryRow*> entries;
+  for (const KernelRow& row : candidates_.rows) {
+    if (&row == preferred.row || (row.type.refusal != nullptr && row.type.refusal(call))) continue;
+    const absl::StatusOr<Wanted> wanted =
+        want(*preferred.support, row.key, call, preferred.device, preferred.facts);
+    if (!wanted.ok()) continue;
     MutexLock lock(mutex_);
-    entries_.push_back(
-        {&row, plan.identity, flight.device_type, flight.facts, std::move(fresh), nullptr});
-    flight.entry = &entries_.back();
-    flight.entry->as_interface = row.type.as_interface(flight.entry->kernel.get());
-    runtime_.entries_built.fetch_add(1, std::memory_order_relaxed);
+    const EntryRow* entry = find_entry(*wanted);
+    if (entry == nullptr || entry->kernel->loaded_on(preferred.device.index) == nullptr) continue;
+    built.rows.push_back(row);
+    entries.push_back(entry);
   }
-  return absl::OkStatus();
+  const Selection selection = internal::select(built, preferred.device.type, preferred.facts, call);
+  if (!selection.error.ok()) return nullptr;
+  const auto chosen = std::find_if(built.rows.begin(), built.rows.end(),
+                                   [&](const KernelRow& r) { return r.key == *selection.chosen; });
+  return entries[static_cast<std::size_t>(chosen - built.rows.begin())];
 }
 
 std::vector<const EntryRow*> Dispatcher::entries() const {

@@ -11,8 +11,10 @@
 #include "runtime/select.h"
 
 #include <absl/status/statusor.h>
+#include <absl/time/time.h>
 
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <string>
@@ -35,12 +37,22 @@ struct EntryRow {
 struct MissOptions {
   CompilePolicy policy = CompilePolicy::block;
   bool capturing = false;  // the stream records a graph: nothing may be compiled or loaded
+  absl::Duration deadline = absl::InfiniteDuration();  // how long the call waits for a build
+};
+
+// What serves a call. A stand-in serves it while the implementation that was chosen is being built,
+// and is not to be remembered.
+struct Served {
+  const void* entry = nullptr;
+  bool stand_in = false;
 };
 
 // Dispatch for one interface of one op instance. Thread-safe.
 class Dispatcher {
  public:
   Dispatcher(Runtime::Impl& runtime, InterfaceType interface, Candidates candidates);
+  // Waits for its builds in the background.
+  ~Dispatcher();
 
   const InterfaceType& interface() const { return interface_; }
   const Candidates& candidates() const { return candidates_; }
@@ -52,8 +64,11 @@ class Dispatcher {
   }
   // The entry for `call`, made if need be; the rules of the design, section 3. `key` receives the
   // implementation's.
-  absl::StatusOr<const void*> entry_for(DeviceSupport* support, CallRef call,
-                                        const MissOptions& options);
+  absl::StatusOr<Served> entry_for(DeviceSupport* support, CallRef call,
+                                   const MissOptions& options);
+  // The same in the background; `done` receives its outcome there, exactly once.
+  void prefetch(DeviceSupport* support, AnyCall call, const MissOptions& options,
+                std::function<void(absl::Status)> done);
 
   // That `call` is of this interface's type and can be a key. With `stated_ok`, stated device facts
   // are let through.
@@ -68,24 +83,43 @@ class Dispatcher {
   std::vector<const EntryRow*> entries() const;
 
  private:
-  // A build under way: of one entry, for one device.
-  struct Flight {
-    const KernelRow* implementation;
-    BuildIdentity identity;
-    DeviceType device_type;
+  // A call that missed, and what it needs.
+  struct Wanted {
+    DeviceSupport* support;
+    const KernelRow* row;
+    EntryPlan plan;
+    Device device;
     DeviceFacts facts;
-    int index;
+  };
+  // A build under way: of one entry, for one device. Whoever first has a thread for it runs it, so
+  // that nobody waits for a build that waits for a thread.
+  struct Flight {
+    Wanted wanted;
+    CompilePolicy policy;
+    bool started = false;  // guarded by the dispatcher's mutex, as the entry is until it has landed
+    EntryRow* entry = nullptr;  // null: to be made
     Notification done;
     absl::Status status;  // read after `done`
-    EntryRow* entry = nullptr;
   };
-  absl::StatusOr<const EntryRow*> built_entry(DeviceSupport& support, const KernelRow& row,
-                                              EntryPlan plan, const Device& device,
-                                              const DeviceFacts& facts, const MissOptions& options);
-  EntryRow* find_entry(const KernelRow& row, const BuildIdentity& identity, DeviceType type,
-                       const DeviceFacts& facts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status build(DeviceSupport& support, const EntryPlan& plan, Flight& flight,
-                     const MissOptions& options);
+  // What there is for `wanted`: its entry, or its flight, which is made (and then `ours`) if need
+  // be and allowed. Neither: nothing is built, and nothing may be.
+  struct Joined {
+    const EntryRow* entry = nullptr;
+    std::shared_ptr<Flight> flight;
+    bool ours = false;
+  };
+  Joined join(const Wanted& wanted, const MissOptions& options);
+  EntryRow* find_entry(const Wanted& wanted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  absl::StatusOr<Wanted> want(DeviceSupport& support, const std::string& key, CallRef call,
+                              const Device& device, const DeviceFacts& facts) const;
+  absl::StatusOr<const EntryRow*> built_entry(const Wanted& wanted, const MissOptions& options);
+  // Another implementation that is built and serves `call`; null where there is none, or not one.
+  const EntryRow* stand_in(const Wanted& preferred, CallRef call);
+  // Runs the flight here unless somebody does already.
+  void run(const std::shared_ptr<Flight>& flight);
+  void run_in_background(std::function<void()> job);
+  absl::Status build(Flight& flight);
 
   Runtime::Impl& runtime_;
   const InterfaceType interface_;
@@ -94,6 +128,9 @@ class Dispatcher {
   mutable Mutex mutex_;
   std::list<EntryRow> entries_ ABSL_GUARDED_BY(mutex_);
   std::list<std::shared_ptr<Flight>> flights_ ABSL_GUARDED_BY(mutex_);
+  CondVar quiet_;
+  int in_background_ ABSL_GUARDED_BY(mutex_) = 0;  // jobs that use this object
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace kiln::internal

@@ -74,7 +74,14 @@ absl::StatusOr<const void*> Op::kernel_for(std::string_view interface, CallRef c
   KILN_ASSIGN_OR_RETURN(internal::Dispatcher * dispatcher, core_->dispatcher(interface));
   KILN_RETURN_IF_ERROR(dispatcher->check_call_spec(call, /*stated_ok=*/false));
   absl::StatusOr<DeviceSupport*> support = runtime().device_support(call.where().device.type);
-  return dispatcher->entry_for(support.ok() ? *support : nullptr, call, {core_->policy(), false});
+  KILN_ASSIGN_OR_RETURN(
+      const internal::Served served,
+      dispatcher->entry_for(support.ok() ? *support : nullptr, call, core_->miss_options()));
+  return served.entry;
+}
+
+std::shared_future<absl::Status> Op::prefetch(const CallArgs& args, const Device& device) {
+  return core_->prefetch(plan(args), device);
 }
 
 const void* Op::find_entry(int interface, const std::uint64_t* words, std::size_t count) const {

@@ -1,6 +1,7 @@
 #include "runtime/op_core.h"
 
 #include "base/log.h"
+#include "base/process.h"
 #include "runtime/check_kernel_types.h"
 #include "runtime/guarded.h"
 #include "runtime/runtime_impl.h"
@@ -16,13 +17,27 @@ namespace {
 
 constexpr std::uint64_t kPresent = 1, kContiguous = 2, kNull = 4;
 
+// Tensor::is_contiguous on the path of every call: innermost dimension first, and nothing is made.
+bool lies_row_major(const Tensor& tensor) {
+  if (tensor.strides.size() != tensor.shape.size()) return false;
+  std::uint64_t stride = 1;  // may wrap around: extents are not checked yet
+  bool dense = true;
+  for (int i = tensor.shape.size() - 1; i >= 0; --i) {
+    const std::int64_t extent = tensor.shape[i];
+    if (extent == 0) return true;
+    dense &= extent == 1 || static_cast<std::uint64_t>(tensor.strides[i]) == stride;
+    stride *= static_cast<std::uint64_t>(extent);
+  }
+  return dense;
+}
+
 bool append(const Tensor* tensor, std::uint64_t* words, std::size_t& at) {
   if (tensor == nullptr) {
     if (at >= kMaxCallWords) return false;
     words[at++] = 0;
     return true;
   }
-  const bool contiguous = tensor->is_contiguous();
+  const bool contiguous = lies_row_major(*tensor);
   const auto rank = static_cast<std::size_t>(tensor->shape.size());
   if (at + 1 + rank * (contiguous ? 1 : 2) > kMaxCallWords) return false;
   words[at++] = kPresent | (contiguous ? kContiguous : 0) | (tensor->data == nullptr ? kNull : 0) |
@@ -222,6 +237,7 @@ absl::Status OpCore::call(Op& op, const Stream& stream, std::span<const Tensor* 
                           std::span<const Tensor* const> outputs,
                           const ParamValues& execution_params) {
   const Signature& s = signature();
+  KILN_RETURN_IF_ERROR(check_not_forked(runtime_.impl().owner, s.op));
   CallArgs args;
   KILN_RETURN_IF_ERROR(check_tensors(stream, inputs, outputs, args));
   KILN_ASSIGN_OR_RETURN(const ParamValues execution,
@@ -284,7 +300,8 @@ absl::Status OpCore::call_in_tree(Op& op, const CallView& view, const CallArgs& 
                                   std::vector<std::string>& keys) {
   KILN_ASSIGN_OR_RETURN(const std::vector<KernelCall> plan, op.plan_call(args));
   std::vector<const void*> kernels;
-  internal::MissOptions options{policy(), false};
+  internal::MissOptions options = miss_options();
+  bool stand_ins = false;
   DeviceSupport* support = nullptr;
   const Device device = view.stream().device;
   if (!plan.empty()) {
@@ -297,12 +314,14 @@ absl::Status OpCore::call_in_tree(Op& op, const CallView& view, const CallArgs& 
   for (const KernelCall& kernel_call : plan) {
     KILN_ASSIGN_OR_RETURN(Dispatcher * dispatcher, this->dispatcher(kernel_call.interface));
     const AnyCall call = kernel_call.call.at(Where{device});
-    KILN_ASSIGN_OR_RETURN(const void* entry, dispatcher->entry_for(support, call.ref(), options));
-    kernels.push_back(entry);
+    KILN_ASSIGN_OR_RETURN(const internal::Served served,
+                          dispatcher->entry_for(support, call.ref(), options));
+    kernels.push_back(served.entry);
+    stand_ins |= served.stand_in;
   }
   KILN_RETURN_IF_ERROR(op.execute(view.with_kernels(kernels)));
   if (options_.record_calls) keys = keys_of(kernels);
-  if (!key.empty() && !is_composite())
+  if (!key.empty() && !is_composite() && !stand_ins)
     memory_.insert(key.data(), key.size(), kernels.data(), kernels.size());
   return absl::OkStatus();
 }

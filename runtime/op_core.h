@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,6 +38,7 @@ class OpCore {
   const ParamValues& params() const { return params_; }
   const OpOptions& options() const { return options_; }
   CompilePolicy policy() const { return options_.policy.value_or(runtime_.options().policy); }
+  internal::MissOptions miss_options() const;
   bool is_composite() const { return dispatchers_.empty(); }
 
   // NotFound lists the interfaces there are.
@@ -49,6 +51,9 @@ class OpCore {
   // A whole call that is not remembered: checks, target, plan, dispatch, execution.
   absl::Status call(Op& op, const Stream& stream, std::span<const Tensor* const> inputs,
                     std::span<const Tensor* const> outputs, const ParamValues& execution_params);
+
+  std::shared_future<absl::Status> prefetch(const absl::StatusOr<std::vector<KernelCall>>& plan,
+                                            const Device& device);
 
   // The memory of calls: what serves tensors of known dtypes, shapes, strides and alignment.
   internal::HitTable& memory() { return memory_; }

@@ -7,6 +7,7 @@
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_split.h>
 
+#include <charconv>
 #include <cstdlib>
 
 // The one place that reads KILN_* (but KILN_LOG_LEVEL, which the log's sink reads itself).
@@ -72,6 +73,35 @@ void read_cache(RuntimeOptions& options) {
   options.any_compiler = is_word("KILN_COMPILER_MATCH", "any", "same");
 }
 
+// A number of at least 0 from the environment; what it was before for anything else.
+template <class Number>
+void read_number(const char* name, Number& value) {
+  const std::string text = env(name);
+  if (text.empty()) return;
+  Number read = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), read);
+  if (error == std::errc() && end == text.data() + text.size() && read >= 0) {
+    value = read;
+  } else {
+    log(LogLevel::warning,
+        absl::StrFormat("%s wants a number of at least 0, and stays as it was: got %s", name,
+                        text));
+  }
+}
+
+void read_compiling(RuntimeOptions& options) {
+  read_number("KILN_JOBS", options.jobs);
+  options.compile_worker = env("KILN_COMPILE_WORKER");
+  read_number("KILN_COMPILE_DEADLINE", options.compile_deadline_seconds);
+  read_number("KILN_COMPILE_LIMIT", options.compile_limit_seconds);
+  const std::string bytes = env("KILN_COMPILE_MEMORY");
+  if (const absl::StatusOr<std::int64_t> limit = cache::parse_bytes(bytes); limit.ok()) {
+    options.compile_memory_bytes = *limit;
+  } else if (!bytes.empty()) {
+    log(LogLevel::warning, "KILN_COMPILE_MEMORY stays as it was: " + message_of(limit.status()));
+  }
+}
+
 }  // namespace
 
 RuntimeOptions RuntimeOptions::from_environment() {
@@ -80,11 +110,15 @@ RuntimeOptions RuntimeOptions::from_environment() {
   const std::string policy = env("KILN_COMPILE");
   if (policy == "forbid") {
     options.policy = CompilePolicy::forbid;
+  } else if (policy == "async") {
+    options.policy = CompilePolicy::async;
   } else if (!policy.empty() && policy != "block") {
-    log(LogLevel::warning, "KILN_COMPILE wants block or forbid, and stays block: got " + policy);
+    log(LogLevel::warning,
+        "KILN_COMPILE wants block, async or forbid, and stays block: got " + policy);
   }
   options.strict_cache = on("KILN_STRICT");
   read_cache(options);
+  read_compiling(options);
   options.kernel_path = env("KILN_KERNEL_PATH");
   options.nvrtc = env("KILN_NVRTC");
   options.cuda_home = env("CUDA_HOME");
@@ -92,6 +126,7 @@ RuntimeOptions RuntimeOptions::from_environment() {
   options.cxx = env("KILN_CXX");
   options.backend_path = split(env("KILN_BACKEND_PATH"), ':');
   options.disabled_backends = split(env("KILN_DISABLE_BACKENDS"), ',');
+  options.trace_file = env("KILN_TRACE");
   options.log_selection = env("KILN_LOG") == "select";
   read_select(options);
   return options;

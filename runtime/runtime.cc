@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "jit/nvrtc_compiler.h"
+#include "jit/worker_compiler.h"
 #include "runtime/cuda_device.h"
 #include "runtime/families.h"
 #include "runtime/guarded.h"
@@ -31,13 +32,34 @@ cache::StoreOptions store_options(const RuntimeOptions& options) {
   return store;
 }
 
+// NVRTC in worker processes, or in this one where `jobs` is 0. `workers` receives the former.
+std::unique_ptr<Compiler> make_compiler(const RuntimeOptions& options,
+                                        const jit::WorkerCompiler*& workers) {
+  jit::NvrtcOptions nvrtc;
+  nvrtc.library = options.nvrtc;
+  nvrtc.cuda_home = options.cuda_home;
+  std::unique_ptr<Compiler> in_process = jit::make_nvrtc_compiler(nvrtc);
+  if (options.jobs == 0) return in_process;
+  jit::WorkerOptions pool;
+  pool.worker = jit::find_compile_worker(options.compile_worker);
+  pool.max_workers = options.jobs > 0 ? options.jobs : jit::usable_cores();
+  pool.nvrtc = nvrtc;
+  pool.time_limit =
+      std::chrono::milliseconds(static_cast<std::int64_t>(options.compile_limit_seconds * 1e3));
+  pool.memory_limit_bytes = options.compile_memory_bytes;
+  auto compiler = jit::make_worker_compiler(std::move(pool), std::move(in_process));
+  workers = compiler.get();
+  return compiler;
+}
+
 }  // namespace
 
 Runtime::Impl::Impl(RuntimeOptions runtime_options)
     : options(std::move(runtime_options)),
       sources(options.kernel_path),
       store(cache::make_store(store_options(options))),
-      engine(sources, *store) {}
+      trace(Trace::open(options.trace_file)),
+      engine(sources, *store, options.jobs > 0 ? options.jobs : jit::usable_cores(), trace.get()) {}
 
 Runtime::Runtime(RuntimeOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {
   Registry in_tree("in-tree");
@@ -45,10 +67,7 @@ Runtime::Runtime(RuntimeOptions options) : impl_(std::make_unique<Impl>(std::mov
   internal::add_family_sources(sources);
   in_tree.add_sources(sources);
   internal::register_families(in_tree);
-  jit::NvrtcOptions nvrtc;
-  nvrtc.library = impl_->options.nvrtc;
-  nvrtc.cuda_home = impl_->options.cuda_home;
-  in_tree.register_device_support(make_cuda_support(jit::make_nvrtc_compiler(nvrtc)));
+  in_tree.register_device_support(make_cuda_support(make_compiler(impl_->options, impl_->workers)));
   const absl::Status status = commit(std::move(in_tree));
   if (!status.ok()) log(LogLevel::error, "in-tree families: " + message_of(status));
 }
@@ -214,9 +233,24 @@ RuntimeStats Runtime::stats() const {
   stats.compile_failures = engine.failures;
   stats.memory_hits = store.memory_hits;
   stats.disk_hits = store.disk_hits;
+  stats.layer_hits = store.layer_hits;
+  stats.remote_hits = store.remote_hits;
   stats.cache_misses = store.misses;
+  stats.cache_stored = store.stored;
+  stats.cache_evicted = store.evicted;
+  stats.cache_quarantined = store.quarantined;
+  stats.cache_errors = store.errors;
+  stats.cache_bytes_read = store.bytes_read;
+  stats.cache_bytes_written = store.bytes_written;
   stats.input_copies = impl_->input_copies.load();
+  stats.stand_ins = impl_->stand_ins.load();
   stats.fact_reads = impl_->fact_reads.load();
+  if (impl_->workers != nullptr) {
+    const jit::WorkerStats workers = impl_->workers->stats();
+    stats.workers_started = workers.started;
+    stats.workers_lost = workers.lost;
+    stats.compiled_in_process = workers.in_process;
+  }
   stats.compile_seconds = absl::ToDoubleSeconds(engine.compile_time);
   return stats;
 }

@@ -41,9 +41,13 @@ absl::Status Runtime::Impl::load_kernel(Kernel& kernel, DeviceSupport& support,
   for (const Program& program : programs) {
     KILN_ASSIGN_OR_RETURN(const std::string target,
                           support.target_for(facts, program.arch_specific));
-    absl::StatusOr<jit::Built> built =
-        engine.build(support.compiler(), program, target, build_options);
+    absl::StatusOr<jit::Built> built;
+    {
+      const TraceSpan span(trace.get(), "build", who);
+      built = engine.build(support.compiler(), program, target, build_options);
+    }
     if (!built.ok()) return annotate(built.status(), who);
+    const TraceSpan span(trace.get(), "load", who);
     absl::StatusOr<std::shared_ptr<LoadedImage>> image =
         modules.load(support, device, *built->artifact, program.kernels);
     if (!image.ok()) return annotate(image.status(), who);

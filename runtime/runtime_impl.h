@@ -5,8 +5,10 @@
 #include <kiln/runtime.h>
 
 #include "base/mutex.h"
+#include "base/trace.h"
 #include "cache/store.h"
 #include "jit/engine.h"
+#include "jit/worker_compiler.h"
 #include "runtime/modules.h"
 #include "runtime/registry_contents.h"
 
@@ -17,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -45,8 +48,11 @@ struct Runtime::Impl {
   const RuntimeOptions options;
   jit::Sources sources;
   std::unique_ptr<cache::Store> store;
+  const std::unique_ptr<Trace> trace;  // null: none is written
   jit::Engine engine;
   internal::Modules modules;
+  const jit::WorkerCompiler* workers = nullptr;  // owned by CUDA's device support; null: none
+  const std::int64_t owner = ::getpid();         // the process that may build with this
 
   mutable Mutex mutex;
   std::map<std::string, std::unique_ptr<OpType>> ops ABSL_GUARDED_BY(mutex);
@@ -60,7 +66,8 @@ struct Runtime::Impl {
   std::map<std::pair<int, int>, DeviceFacts> known_facts ABSL_GUARDED_BY(mutex);
   std::once_flag backends_once;
 
-  std::atomic<std::int64_t> selections{0}, entries_built{0}, input_copies{0}, fact_reads{0};
+  std::atomic<std::int64_t> selections{0}, entries_built{0}, input_copies{0}, fact_reads{0},
+      stand_ins{0};
 };
 
 }  // namespace kiln::inline v1

@@ -254,5 +254,16 @@ TEST_F(EngineTest, HostProgramsGoTheSameWay) {
   EXPECT_EQ(engine_.build(*host, program, "x86-64-v2")->found_in, cache::TierKind::memory);
 }
 
+TEST_F(EngineTest, WhatWasPrefetchedIsFound) {
+  auto good = engine_.prefetch(*nvrtc_, lean_program(), "sm_90");
+  auto broken = engine_.prefetch(*nvrtc_, {.source = "kernel_sources/test/broken.cu"}, "sm_90");
+  ASSERT_TRUE(good.get().ok()) << good.get().status();
+  EXPECT_TRUE(is_compile_error(broken.get().status())) << broken.get().status();
+  const auto found = engine_.build(*nvrtc_, lean_program(), "sm_90");
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->found_in, cache::TierKind::memory);
+  EXPECT_EQ(engine_.stats().compilations, 1);
+}
+
 }  // namespace
 }  // namespace kiln::jit

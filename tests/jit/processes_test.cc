@@ -71,5 +71,27 @@ TEST(ProcessesTest, SeparateCachesGetTheSameBytes) {
   EXPECT_EQ(field(*second, "image"), field(*first, "image"));
 }
 
+TEST(ProcessesTest, SixtyFourThreadsInEachOfEightProcessesCompileTwentyProgramsTwentyTimes) {
+  const ScratchFolder folder;
+  std::vector<absl::StatusOr<ProcessResult>> results(8, absl::UnknownError("not run"));
+  std::vector<std::thread> threads;
+  for (auto& result : results) {
+    threads.emplace_back([&] {
+      result = run_process({.program = KILN_JIT_CROWD_HELPER,
+                            .arguments = {"jit_crowd_helper", folder.path(), "64", "20"},
+                            .environment = {"PATH=/usr/bin:/bin"}});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  int compilations = 0;
+  for (const auto& result : results) {
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->exit_status, 0) << result->output;
+    EXPECT_EQ(field(*result, "in_process"), "0") << result->output;
+    compilations += std::atoi(field(*result, "compilations").c_str());
+  }
+  EXPECT_EQ(compilations, 20);
+}
+
 }  // namespace
 }  // namespace kiln::jit

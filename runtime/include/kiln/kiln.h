@@ -31,6 +31,7 @@
 #include <kiln/runtime.h>
 #include <kiln/selection.h>
 #include <kiln/signature.h>
+#include <kiln/stats.h>
 #include <kiln/status.h>
 #include <kiln/target.h>
 #include <kiln/tensor.h>

@@ -14,6 +14,7 @@
 #include <kiln/tensor.h>
 
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -97,6 +98,11 @@ class KILN_EXPORT Op {
   // The entry that serves `call`, built, compiled and loaded if this is the first time, as its
   // interface. It lives as long as the op. The call must not state device facts.
   absl::StatusOr<const void*> kernel_for(std::string_view interface, CallRef call);
+
+  // Builds, compiles and loads behind the caller's back what a call with these arguments needs on
+  // `device`. The future's status is the first error, or ok when such a call finds all of it. Under
+  // `forbid` nothing is compiled. When the op is destroyed before, what has not begun is Cancelled.
+  std::shared_future<absl::Status> prefetch(const CallArgs& args, const Device& device);
 
   // Runs the op on tensors in signature order; nullptr: an optional input that is not passed.
   // Outputs are the caller's buffers. Work is enqueued on `stream`; the call's device is the

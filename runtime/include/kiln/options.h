@@ -14,7 +14,10 @@ class Runtime;
 
 // What happens when a call needs something that is not built.
 enum class CompilePolicy {
-  block,   // compile it, the call waits
+  block,  // compile it, the call waits (at most for the compile deadline)
+  async,  // compile it behind the call, which another implementation serves meanwhile: selection is
+          // run again over those that are built already. The call waits where that leaves none, or
+          // not one
   forbid,  // an error that names what is missing and the command that warms it
 };
 
@@ -23,6 +26,7 @@ struct OpOptions {
   Runtime* runtime = nullptr;           // null: the process's own, `Runtime::instance()`
   std::string target;                   // empty: settled by the first call; kBuiltin: in-tree
   std::optional<CompilePolicy> policy;  // none: the runtime's
+  std::optional<double> compile_deadline_seconds;  // none: the runtime's
   bool strict = false;        // refuse inputs that are not contiguous instead of copying them
   bool record_calls = false;  // keep `last_call()`
   // To settle a clash without touching either side: only these keys take part; these do not; these
@@ -46,17 +50,27 @@ struct RuntimeOptions {
       trusted_keys;  // KILN_TRUSTED_KEYS: public keys, parted by ','; then a pack must be signed
   bool any_compiler =
       false;  // KILN_COMPILER_MATCH=any: what another compiler made is preferred to compiling
-  CompilePolicy policy = CompilePolicy::block;
+  CompilePolicy policy = CompilePolicy::block;  // KILN_COMPILE=block|async|forbid
+  // KILN_COMPILE_DEADLINE: how long a call waits for what is not built; then it fails with
+  // DeadlineExceeded, and the build goes on behind it. 0: as long as it takes.
+  double compile_deadline_seconds = 0;
   bool strict_cache = false;
   std::string kernel_path;  // KILN_KERNEL_PATH: embedded sources are read from here instead
   std::string nvrtc;        // KILN_NVRTC: libnvrtc to open; empty: looked for
   std::string cuda_home;    // CUDA_HOME, else CUDA_PATH: the toolkit; empty: /usr/local/cuda
-  std::string cxx;          // KILN_CXX: host compiler of the CPU backend; empty: c++
-  std::vector<std::string> backend_path;           // KILN_BACKEND_PATH: folders and files
-  bool load_installed_backends = true;             // those beside the library; tests leave them out
+  int jobs =
+      -1;  // KILN_JOBS: compile workers at most; 0: compile in this process; -1: one a usable core
+  std::string compile_worker;  // KILN_COMPILE_WORKER: the worker's file; empty: looked for beside
+                               // the library
+  double compile_limit_seconds = 120;  // KILN_COMPILE_LIMIT: of one compilation in a worker
+  std::int64_t compile_memory_bytes = 4ll << 30;  // KILN_COMPILE_MEMORY: resident, of one worker
+  std::string cxx;                        // KILN_CXX: host compiler of the CPU backend; empty: c++
+  std::vector<std::string> backend_path;  // KILN_BACKEND_PATH: folders and files
+  bool load_installed_backends = true;    // those beside the library; tests leave them out
   std::vector<std::string> disabled_backends;      // KILN_DISABLE_BACKENDS
   std::vector<std::string> only, exclude, prefer;  // KILN_SELECT="only=a,b;exclude=c;prefer=d"
-  bool log_selection = false;                      // KILN_LOG=select
+  std::string trace_file;      // KILN_TRACE: spans for Perfetto are appended to it
+  bool log_selection = false;  // KILN_LOG=select
   KILN_EXPORT static RuntimeOptions from_environment();
 };
 

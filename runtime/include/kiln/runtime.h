@@ -6,6 +6,7 @@
 #include <kiln/export.h>
 #include <kiln/options.h>
 #include <kiln/registry.h>
+#include <kiln/stats.h>
 #include <kiln/status.h>
 
 #include <cstdint>
@@ -20,18 +21,6 @@ namespace kiln::inline v1 {
 struct LoadFailure {
   std::string file;
   std::string reason;
-};
-
-// What a process has counted so far.
-struct RuntimeStats {
-  std::int64_t selections = 0;  // misses that asked implementations
-  std::int64_t entries_built = 0;
-  std::int64_t loads = 0;  // images loaded on a device
-  std::int64_t compilations = 0, compile_failures = 0;
-  std::int64_t memory_hits = 0, disk_hits = 0, cache_misses = 0;
-  std::int64_t input_copies = 0;  // inputs that were copied to be contiguous
-  std::int64_t fact_reads = 0;    // devices asked for their facts
-  double compile_seconds = 0;
 };
 
 // Everything that ops of one process share: registered ops, implementations and targets, device

@@ -1,0 +1,159 @@
+// The second half of Dispatcher: builds, each once, here or in the background.
+#include "base/log.h"
+#include "runtime/dispatcher.h"
+#include "runtime/guarded.h"
+#include "runtime/runtime_impl.h"
+
+#include <absl/strings/str_format.h>
+
+#include <algorithm>
+#include <unistd.h>
+#include <utility>
+
+namespace kiln::internal {
+
+Dispatcher::~Dispatcher() {
+  // In a forked child the threads that would end the jobs do not exist.
+  if (::getpid() != runtime_.owner) return;
+  MutexLock lock(mutex_);
+  closing_ = true;
+  while (in_background_ > 0) quiet_.wait(mutex_);
+}
+
+EntryRow* Dispatcher::find_entry(const Wanted& wanted) {
+  for (EntryRow& entry : entries_) {
+    if (entry.implementation == wanted.row && entry.identity == wanted.plan.identity &&
+        entry.device_type == wanted.device.type && entry.facts == wanted.facts) {
+      return &entry;
+    }
+  }
+  return nullptr;
+}
+
+Dispatcher::Joined Dispatcher::join(const Wanted& wanted, const MissOptions& options) {
+  MutexLock lock(mutex_);
+  EntryRow* entry = find_entry(wanted);
+  if (entry != nullptr && entry->kernel->loaded_on(wanted.device.index) != nullptr) return {entry};
+  const auto at = std::find_if(flights_.begin(), flights_.end(), [&](const auto& f) {
+    return f->wanted.row == wanted.row && f->wanted.plan.identity == wanted.plan.identity &&
+           f->wanted.device.type == wanted.device.type && f->wanted.facts == wanted.facts;
+  });
+  if (at != flights_.end()) return {nullptr, *at};
+  if (options.capturing) return {};
+  auto flight = std::make_shared<Flight>();
+  flight->wanted = wanted;
+  flight->policy = options.policy;
+  flight->entry = entry;
+  flights_.push_back(flight);
+  return {nullptr, std::move(flight), true};
+}
+
+absl::StatusOr<const EntryRow*> Dispatcher::built_entry(const Wanted& wanted,
+                                                        const MissOptions& options) {
+  const absl::Time deadline = absl::Now() + options.deadline;
+  while (true) {
+    const Joined joined = join(wanted, options);
+    if (joined.entry != nullptr) return joined.entry;
+    if (joined.flight == nullptr || options.capturing) {
+      return absl::FailedPreconditionError(absl::StrFormat(
+          "%s: %s %s is not built, and the stream is being captured: nothing is "
+          "compiled or loaded then; make the call once before the capture, or warm it",
+          candidates_.op, wanted.row->key, wanted.plan.identity.text()));
+    }
+    const std::shared_ptr<Flight>& flight = joined.flight;
+    if (options.deadline == absl::InfiniteDuration()) {
+      run(flight);
+      flight->done.wait();
+    } else {
+      if (joined.ours) run_in_background([this, flight] { run(flight); });
+      if (!flight->done.wait_until(deadline)) {
+        return absl::DeadlineExceededError(absl::StrFormat(
+            "%s: %s %s must be built within the compile deadline of %s: it is still being built, "
+            "and goes on behind this call",
+            candidates_.op, wanted.row->key, wanted.plan.identity.text(),
+            absl::FormatDuration(options.deadline)));
+      }
+    }
+    // Somebody built the same entry for another card: its outcome is not ours.
+    if (flight->wanted.device.index != wanted.device.index) continue;
+    KILN_RETURN_IF_ERROR(flight->status);
+    return flight->entry;
+  }
+}
+
+void Dispatcher::run(const std::shared_ptr<Flight>& flight) {
+  {
+    MutexLock lock(mutex_);
+    if (std::exchange(flight->started, true)) return;
+    if (closing_) flight->status = absl::CancelledError(candidates_.op + ": the op was destroyed");
+  }
+  if (flight->status.ok()) flight->status = build(*flight);
+  {
+    MutexLock lock(mutex_);
+    flights_.remove(flight);
+  }
+  flight->done.notify();
+}
+
+void Dispatcher::run_in_background(std::function<void()> job) {
+  {
+    MutexLock lock(mutex_);
+    ++in_background_;
+  }
+  runtime_.engine.background().run([this, job = std::move(job)] {
+    job();
+    MutexLock lock(mutex_);
+    --in_background_;
+    quiet_.notify_all();
+  });
+}
+
+void Dispatcher::prefetch(DeviceSupport* support, AnyCall call, const MissOptions& options,
+                          std::function<void(absl::Status)> done) {
+  run_in_background([this, support, call = std::move(call), options, done = std::move(done)] {
+    bool closing = false;
+    {
+      MutexLock lock(mutex_);
+      closing = closing_;
+    }
+    done(closing ? absl::CancelledError(candidates_.op + ": the op was destroyed")
+                 : entry_for(support, call.ref(), options).status());
+  });
+}
+
+absl::Status Dispatcher::build(Flight& flight) {
+  const Wanted& wanted = flight.wanted;
+  const std::string who =
+      absl::StrFormat("%s: %s %s", candidates_.op, wanted.row->key, wanted.plan.identity.text());
+  std::unique_ptr<Kernel> fresh;
+  if (flight.entry == nullptr) {
+    KILN_RETURN_IF_ERROR(
+        guarded(absl::StrFormat("%s (%s): the build function", who, wanted.row->origin), [&] {
+          fresh = wanted.plan.build();
+          return absl::OkStatus();
+        }));
+    if (fresh == nullptr)
+      return absl::InternalError(
+          absl::StrFormat("%s (%s): the build function made nothing", who, wanted.row->origin));
+  }
+  Kernel& owner = flight.entry != nullptr ? *flight.entry->kernel : *fresh;
+  for (Kernel* kernel : owner.kernels()) {
+    if (kernel->loaded_on(wanted.device.index) != nullptr) continue;
+    const absl::Status loaded = runtime_.load_kernel(*kernel, *wanted.support, wanted.device,
+                                                     wanted.facts, flight.policy, who);
+    // Under `async` nobody may be waiting who would tell it.
+    if (!loaded.ok() && flight.policy == CompilePolicy::async)
+      log_once(LogLevel::warning, "async build: " + who, message_of(loaded));
+    KILN_RETURN_IF_ERROR(loaded);
+  }
+  if (fresh == nullptr) return absl::OkStatus();
+  MutexLock lock(mutex_);
+  entries_.push_back({wanted.row, wanted.plan.identity, wanted.device.type, wanted.facts,
+                      std::move(fresh), nullptr});
+  flight.entry = &entries_.back();
+  flight.entry->as_interface = wanted.row->type.as_interface(flight.entry->kernel.get());
+  runtime_.entries_built.fetch_add(1, std::memory_order_relaxed);
+  return absl::OkStatus();
+}
+
+}  // namespace kiln::internal
