@@ -18,10 +18,12 @@ absl::Status find(const CudaDriver& driver, const char* symbol, int version, F& 
 
 absl::StatusOr<std::unique_ptr<CudaSession>> CudaSession::open(int index) {
   std::unique_ptr<CudaSession> session(new CudaSession);
-  KILN_ASSIGN_OR_RETURN(session->driver_, CudaDriver::open());
+  absl::StatusOr<std::unique_ptr<const CudaDriver>> driver = CudaDriver::open();
+  if (!driver.ok()) return annotate(driver.status(), "a benchmark of device work needs a device");
+  session->driver_ = *std::move(driver);
   if (!session->driver_->has_devices())
     return absl::FailedPreconditionError(
-        "cuda: a benchmark of device work needs a device: the driver sees none");
+        "a benchmark of device work needs a device: cuda: the driver sees none");
   KILN_RETURN_IF_ERROR(session->initialise(index));
   return session;
 }
@@ -35,6 +37,7 @@ absl::Status CudaSession::initialise(int index) {
   KILN_RETURN_IF_ERROR(
       d.status(d.primary_ctx_retain(&context, device), "cuDevicePrimaryCtxRetain"));
   KILN_RETURN_IF_ERROR(d.status(d.ctx_push_current(context), "cuCtxPushCurrent"));
+  is_current_ = true;
   KILN_RETURN_IF_ERROR(read_facts(device));
   KILN_RETURN_IF_ERROR(find(d, "cuStreamBeginCapture", 10010, begin_capture_));
   KILN_RETURN_IF_ERROR(find(d, "cuStreamEndCapture", 10000, end_capture_));
@@ -79,7 +82,7 @@ absl::Status CudaSession::read_facts(CUdevice device) {
 // not.
 CudaSession::~CudaSession() {
   CUcontext popped = nullptr;
-  (void)driver_->ctx_pop_current(&popped);
+  if (is_current_) (void)driver_->ctx_pop_current(&popped);
 }
 
 absl::StatusOr<CUdeviceptr> CudaSession::allocate(std::size_t bytes) const {

@@ -64,6 +64,7 @@ class CudaSession {
 
   std::unique_ptr<const CudaDriver> driver_;
   int index_ = 0;
+  bool is_current_ = false;
   std::string name_, pci_bus_id_;
   int sm_count_ = 0;
   std::size_t l2_bytes_ = 0, flush_bytes_ = 0;

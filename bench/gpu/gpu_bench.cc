@@ -38,19 +38,21 @@ int fail(const absl::Status& status) {
   return usage ? kUsage : kCannotDo;
 }
 
-absl::StatusOr<std::vector<Workload>> chosen_workloads(Runtime& runtime,
-                                                       const Arguments& arguments) {
-  KILN_ASSIGN_OR_RETURN(std::vector<Workload> all, perf_workloads(runtime, arguments.family));
-  if (arguments.filter.empty()) return all;
-  std::vector<Workload> chosen;
+absl::StatusOr<std::regex> filter_of(const Arguments& arguments) {
   try {
-    const std::regex filter(arguments.filter);
-    for (Workload& one : all) {
-      if (std::regex_search(one.name, filter)) chosen.push_back(std::move(one));
-    }
+    return std::regex(arguments.filter);
   } catch (const std::regex_error& e) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "--filter: must be a regular expression: got \"%s\" (%s)", arguments.filter, e.what()));
+  }
+}
+
+absl::StatusOr<std::vector<Workload>> chosen_workloads(Runtime& runtime, const Arguments& arguments,
+                                                       const std::regex& filter) {
+  KILN_ASSIGN_OR_RETURN(std::vector<Workload> all, perf_workloads(runtime, arguments.family));
+  std::vector<Workload> chosen;
+  for (Workload& one : all) {
+    if (std::regex_search(one.name, filter)) chosen.push_back(std::move(one));
   }
   if (chosen.empty())
     return absl::NotFoundError(
@@ -61,9 +63,10 @@ absl::StatusOr<std::vector<Workload>> chosen_workloads(Runtime& runtime,
 }
 
 absl::Status list(const Arguments& arguments) {
+  KILN_ASSIGN_OR_RETURN(const std::regex filter, filter_of(arguments));
   Runtime runtime(RuntimeOptions::from_environment());
   KILN_ASSIGN_OR_RETURN(const std::vector<Workload> workloads,
-                        chosen_workloads(runtime, arguments));
+                        chosen_workloads(runtime, arguments, filter));
   for (const Workload& one : workloads) {
     KILN_ASSIGN_OR_RETURN(const Json json, json_of(runtime, one));
     std::printf("%s\n", internal::dump(json).c_str());
@@ -137,10 +140,11 @@ absl::Status write(const std::string& file, const Json& json) {
 }
 
 absl::Status run(const Arguments& arguments) {
+  KILN_ASSIGN_OR_RETURN(const std::regex filter, filter_of(arguments));
   KILN_ASSIGN_OR_RETURN(const auto suite,
                         Suite::open({.device = arguments.device, .cupti = arguments.cupti}));
   KILN_ASSIGN_OR_RETURN(const std::vector<Workload> workloads,
-                        chosen_workloads(suite->runtime(), arguments));
+                        chosen_workloads(suite->runtime(), arguments, filter));
   TimerOptions options;
   options.cold_l2 = !arguments.warm_l2;
   options.graph = !arguments.no_graph;

@@ -201,7 +201,11 @@ def measure_all(args, work, begun):
     options = {"cold_l2": not args.warm_l2, "graph": not args.no_graph, "measure_ms": args.measure_ms}
     torch.cuda.init()
     torch.manual_seed(1)
-    suite = Suite(args.library, cupti=args.cupti)
+    try:
+        suite = Suite(args.library, cupti=args.cupti)
+    except SuiteError as e:
+        print(f"peers.py: {e}", file=sys.stderr)
+        return 3
     suite.workloads(args.family)
     peers, notes = import_peers(args.peers)
     document = {"format": "kiln-bench", "version": 1,
