@@ -139,8 +139,9 @@ absl::Status Dispatcher::build(Flight& flight) {
   Kernel& owner = flight.entry != nullptr ? *flight.entry->kernel : *fresh;
   for (Kernel* kernel : owner.kernels()) {
     if (kernel->loaded_on(wanted.device.index) != nullptr) continue;
-    const absl::Status loaded = runtime_.load_kernel(*kernel, *wanted.support, wanted.device,
-                                                     wanted.facts, flight.policy, who);
+    const absl::Status loaded = runtime_.load_kernel(
+        *kernel, *wanted.support, wanted.device, wanted.facts,
+        kernel->default_config(wanted.facts), flight.policy, who);
     // Under `async` nobody may be waiting who would tell it.
     if (!loaded.ok() && flight.policy == CompilePolicy::async)
       log_once(LogLevel::warning, "async build: " + who, message_of(loaded));

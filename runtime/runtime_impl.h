@@ -32,10 +32,11 @@ struct Runtime::Impl {
   // Facts of a device, asked of its driver once. As DeviceSupport::facts.
   absl::StatusOr<DeviceFacts> facts(DeviceSupport& support, const Device& device);
 
-  // Compiles (or finds) and loads what `kernel` needs on a device, and publishes it. `who` names
-  // the implementation and identity in errors.
+  // Compiles (or finds) and loads what `kernel` needs on a device with `config`, and publishes it.
+  // `who` names the implementation and identity in errors.
   absl::Status load_kernel(Kernel& kernel, DeviceSupport& support, const Device& device,
-                           const DeviceFacts& facts, CompilePolicy policy, const std::string& who);
+                           const DeviceFacts& facts, const Config& config, CompilePolicy policy,
+                           const std::string& who);
 
   // Asks all detectors for `device`: the one target that claims it, "" for none, AmbiguousTarget
   // for several.

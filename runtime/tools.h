@@ -76,6 +76,11 @@ KILN_EXPORT absl::StatusOr<std::vector<WarmedKernel>> warm_call(Op& op, const Ca
                                                                 DeviceType type,
                                                                 const DeviceFacts& facts);
 
+// Compiles, loads and puts in force another configuration of a kernel that is loaded on `device`.
+// Calls that run meanwhile use the old one or the new one.
+KILN_EXPORT absl::Status load_config(Runtime& runtime, Kernel& kernel, const Device& device,
+                                     const Config& config);
+
 // The process's cache and its counters, for `kiln cache` and `kiln doctor`.
 KILN_EXPORT cache::Store& store(Runtime& runtime);
 
