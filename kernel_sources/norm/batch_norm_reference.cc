@@ -105,8 +105,8 @@ absl::Status instance_norm_reference(const ParamValues& params, const ParamValue
       const auto running = [&](int input) {
         return round_to(inputs[0].dtype, inputs[input].data[c]);
       };
-      const MeanVar s = own ? mean_var(inputs[0].data, e, b, b + 1, c, c + 1)
-                            : MeanVar{running(1), running(2)};
+      const MeanVar s =
+          own ? mean_var(inputs[0].data, e, b, b + 1, c, c + 1) : MeanVar{running(1), running(2)};
       means += s.mean;
       vars += s.unbiased(e.spatial);
       normalize(inputs[0].data + e.start(b, c), outputs[0].data + e.start(b, c), e.spatial, s, eps,
