@@ -9,6 +9,7 @@
 #include "cache/store.h"
 #include "jit/engine.h"
 #include "jit/worker_compiler.h"
+#include "runtime/call_recorder.h"
 #include "runtime/modules.h"
 #include "runtime/registry_contents.h"
 
@@ -49,6 +50,7 @@ struct Runtime::Impl {
   jit::Sources sources;
   std::unique_ptr<cache::Store> store;
   const std::unique_ptr<Trace> trace;  // null: none is written
+  const std::unique_ptr<internal::CallRecorder> recorder;  // null: no calls are recorded
   jit::Engine engine;
   internal::Modules modules;
   const jit::WorkerCompiler* workers = nullptr;  // owned by CUDA's device support; null: none
