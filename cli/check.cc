@@ -2,6 +2,7 @@
 
 #include "cli/call_arguments.h"
 #include "cli/device_arguments.h"
+#include "cli/help.h"
 #include "cli/session.h"
 #include "runtime/call_json.h"
 #include "runtime/tools.h"
@@ -151,9 +152,14 @@ void add_check(CLI::App& app, Session& session) {
       app.add_subcommand("check", "whether everything that calls need is there; compiles nothing");
   auto arguments = std::make_shared<CheckArguments>();
   command->add_option("--calls", arguments->file, "a file with one CALL a line; - is stdin")
+      ->type_name("FILE")
       ->required();
-  command->add_option("--pack", arguments->pack, "look in this pack alone");
+  command->add_option("--pack", arguments->pack, "look in this pack alone")->type_name("FILE");
   add_device_options(*command, arguments->devices);
+  examples(*command,
+           {{"kiln check --calls calls.jsonl --board h200", "the cache and layers of this machine"},
+            {"kiln check --calls calls.jsonl --board h200 --pack kernels.kpack",
+             "a pack alone, before it is shipped"}});
   command->callback([&session, arguments] {
     session.command = [&session, arguments] { return check(session, *arguments); };
   });

@@ -1,5 +1,6 @@
 #include <kiln/runtime.h>
 
+#include "cli/help.h"
 #include "cli/session.h"
 #include "jit/nvrtc_library.h"
 #include "runtime/cuda_driver.h"
@@ -183,6 +184,7 @@ absl::StatusOr<Exit> doctor(const Session& session) {
 void add_doctor(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand(
       "doctor", "toolkit, driver, devices, cache, backends: found or not, and what to do");
+  examples(*command, {{"kiln doctor", "what is here, what is not, and what to do"}});
   command->callback([&session] { session.command = [&session] { return doctor(session); }; });
 }
 

@@ -11,7 +11,12 @@ class UsageTest(KilnTestCase):
             self.assertEqual(result.code, 0, command)
             self.assertIn("Usage", result.out)
             self.assertEqual(result.err, "")
-        self.assertRegex(self.kiln("--version").out, r"^kiln \d+\.\d+\.\d+\n$")
+        version = self.kiln("--version").out
+        self.assertRegex(version, r"^kiln \d+\.\d+\.\d+\nartifact format \d+, pack format \d+, ")
+        self.assertRegex(version, r"\nNVRTC \d+\.\d+, /\S+\n$")
+        bare = self.kiln("--version", env={"KILN_NVRTC": "/nowhere"})
+        self.assertEqual(bare.code, 0)
+        self.assertIn("NVRTC not found", bare.out)
 
     def test_help_takes_milliseconds(self):
         best = 1.0
