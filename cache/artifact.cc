@@ -135,8 +135,8 @@ absl::StatusOr<Artifact> parse_artifact(std::string_view bytes) {
   Reader reader(body);
   const std::uint32_t version = reader.u32();
   if (version != kArtifactFormatVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrFormat("artifact: format version must be %d, got %d", kArtifactFormatVersion, version));
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "artifact: format version must be %d, got %d", kArtifactFormatVersion, version));
   }
   Artifact out;
   out.key.source = reader.hash();
