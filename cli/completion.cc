@@ -163,7 +163,7 @@ std::string zsh_completion(const CLI::App& app) {
          "  esac\n"
          "  _describe -o kiln list\n"
          "}\n"
-         "compdef _kiln kiln\n";
+         "if [[ $funcstack[1] = _kiln ]]; then _kiln \"$@\"; else compdef _kiln kiln; fi\n";
 }
 
 std::string fish_completion(const CLI::App& app) {
