@@ -1,7 +1,7 @@
 """Installs Kiln, moves the prefix, and builds a program against it with find_package and with pkg-config."""
 import shutil
 
-from packaging import clean_environment, expect, main, run
+from packaging import clean_environment, expect, main, run, run_error
 
 
 def check(args, folder):
@@ -39,6 +39,12 @@ def check(args, folder):
     expect(page == run(kiln, "man", env=env), "the installed manual page is the command's")
     for file in ["bash-completion/completions/kiln", "zsh/vendor-completions/_kiln", "fish/vendor_completions.d/kiln.fish"]:
         expect((prefix / "share" / file).stat().st_size > 1000, f"{file} is installed")
+
+    # The service, as its readers build it.
+    shutil.copytree(f"{args.source}/examples/serving", folder / "serving")
+    run(*[*configure[:2], folder / "serving", "-B", folder / "build serving", *configure[5:]], env=env)
+    run(args.cmake, "--build", folder / "build serving", env=env)
+    expect("want --device" in run_error(folder / "build serving" / "kiln_serving", "--bogus", env=env), "it starts")
 
     # Each component alone: a serving image takes `runtime` and nothing else.
     image = folder / "image"

@@ -15,6 +15,11 @@ def run(*words, env=None, cwd=None, code=0):
     return done.stdout
 
 
+def run_error(*words, env=None):
+    """What a program that is used wrongly says."""
+    return subprocess.run([str(w) for w in words], env=env, capture_output=True, text=True, timeout=60, check=False).stderr
+
+
 def expect(condition, what):
     if not condition:
         sys.exit(f"must hold: {what}")
