@@ -136,12 +136,13 @@ absl::StatusOr<Exit> warm(const Session& session, const WarmArguments& arguments
     std::fprintf(stderr, "%zu calls on %zu boards need %zu kernels\n", calls.size(),
                  jobs.place_names().size(), kernels);
   }
-  jobs.run(threads, arguments.dry_run, interrupt);
+  const WarmMode mode = arguments.dry_run ? WarmMode::look : WarmMode::build;
+  jobs.run(threads, mode, interrupt);
   // Artifacts are written behind; a warm cache is one that is on the disk.
   if (!tools::store(runtime).flush(absl::Minutes(10)))
     return absl::UnavailableError(
         "cache: what was built must be written, got no end of it in time");
-  const Outcome outcome{summarise(jobs.jobs(), arguments.dry_run), calls.size(), arguments.dry_run,
+  const Outcome outcome{summarise(jobs.jobs(), mode), calls.size(), arguments.dry_run,
                         interrupt.requested(), absl::ToDoubleSeconds(absl::Now() - start)};
   if (session.json)
     print_json(report_json(jobs, outcome, runtime));

@@ -85,7 +85,7 @@ absl::Status WarmJobs::plan(const std::vector<NamedCall>& calls, const DeviceArg
   return absl::OkStatus();
 }
 
-absl::Status WarmJobs::do_job(WarmJob& job, bool look_only) {
+absl::Status WarmJobs::do_job(WarmJob& job, WarmMode mode) {
   const auto add = [&job](const std::string& key, const std::string& identity) -> WarmKernel* {
     const bool is_wanted =
         std::find(job.wanted.begin(), job.wanted.end(), key + " " + identity) != job.wanted.end();
@@ -94,15 +94,18 @@ absl::Status WarmJobs::do_job(WarmJob& job, bool look_only) {
     return &job.kernels.back();
   };
   const DeviceType type = job.place->device.type;
-  if (look_only) {
+  if (mode != WarmMode::build) {
     KILN_ASSIGN_OR_RETURN(
         const std::vector<tools::PlannedKernel> planned,
-        tools::explain_call(*job.op, job.args, type, job.place->facts, /*look_up=*/true));
+        mode == WarmMode::look
+            ? tools::explain_call(*job.op, job.args, type, job.place->facts, /*look_up=*/true)
+            : tools::look_up_call(*job.op, job.args, type, job.place->facts));
     for (const tools::PlannedKernel& one : planned) {
       WarmKernel* kernel = add(*one.selection.chosen, one.identity.hash());
       if (kernel == nullptr) continue;
       for (const tools::PlannedProgram& program : one.programs)
-        kernel->programs.push_back({program.key, program.tier});
+        kernel->programs.push_back(
+            {program.key, program.tier, program.program.source, program.target});
     }
     return absl::OkStatus();
   }
@@ -112,7 +115,7 @@ absl::Status WarmJobs::do_job(WarmJob& job, bool look_only) {
     WarmKernel* kernel = add(one.key, one.identity);
     if (kernel == nullptr) continue;
     for (const tools::WarmedProgram& program : one.programs)
-      kernel->programs.push_back({program.key, program.found_in});
+      kernel->programs.push_back({program.key, program.found_in, "", ""});
   }
   return absl::OkStatus();
 }
@@ -139,15 +142,15 @@ std::string outcome(const WarmJob& job) {
 
 }  // namespace
 
-void WarmJobs::run(int threads, bool look_only, const Interrupt& interrupt) {
+void WarmJobs::run(int threads, WarmMode mode, const Interrupt& interrupt) {
   std::optional<Progress> progress;
-  if (!look_only) progress.emplace(jobs_.size());
+  if (mode == WarmMode::build) progress.emplace(jobs_.size());
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i = next++; i < jobs_.size() && !interrupt.requested(); i = next++) {
       WarmJob& job = jobs_[i];
       if (progress) progress->begin(job.label);
-      job.status = do_job(job, look_only);
+      job.status = do_job(job, mode);
       job.is_done = true;
       if (progress) progress->end(job.label, outcome(job), job.status.ok());
     }
@@ -183,7 +186,8 @@ std::map<cache::CompileKey, std::optional<cache::TierKind>> origins(
 
 }  // namespace
 
-WarmSummary summarise(const std::deque<WarmJob>& jobs, bool look_only) {
+WarmSummary summarise(const std::deque<WarmJob>& jobs, WarmMode mode) {
+  const bool look_only = mode != WarmMode::build;
   const auto came_from = origins(jobs);
   WarmSummary summary;
   std::set<cache::CompileKey> keys;
@@ -193,14 +197,15 @@ WarmSummary summarise(const std::deque<WarmJob>& jobs, bool look_only) {
       bool absent = false;
       cache::TierKind slowest = cache::TierKind::memory;
       for (const WarmProgram& program : kernel.programs) {
+        const std::optional<cache::TierKind> tier = came_from.at(program.key);
+        const bool is_new = keys.insert(program.key).second;
+        summary.programs += is_new ? 1 : 0;
+        summary.compiled += is_new && !tier && !look_only ? 1 : 0;
         // What an earlier identity of this run compiled, or waited for together with this one, is
         // there by now.
-        if (!keys.insert(program.key).second) continue;
-        ++summary.programs;
-        const std::optional<cache::TierKind> tier = came_from.at(program.key);
+        if (!is_new && !look_only) continue;
         if (tier) slowest = std::max(slowest, *tier);
         absent = absent || !tier;
-        if (!tier && !look_only) ++summary.compiled;
       }
       ++summary.identities;
       ++(!absent ? summary.hits[slowest] : look_only ? summary.missing : summary.built);

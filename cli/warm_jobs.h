@@ -22,7 +22,8 @@
 #include <tuple>
 #include <vector>
 
-// What `kiln warm` is to build: the distinct kernels that calls need on the places they are to run.
+// What `kiln warm` builds and `kiln check` looks for: the distinct kernels that calls need on the
+// places they are to run.
 namespace kiln::cli {
 
 // A call that could not be planned, or whose kernels could not be built.
@@ -36,6 +37,7 @@ struct WarmFailure {
 struct WarmProgram {
   cache::CompileKey key;
   std::optional<cache::TierKind> tier;
+  std::string source, target;  // "" where it was built
 };
 // One distinct (implementation, identity, device facts).
 struct WarmKernel {
@@ -56,6 +58,10 @@ struct WarmJob {
   absl::Status status;
 };
 
+// What is done about each kernel: it is built, or looked for as a process would that may compile,
+// or as one that may not (tools::look_up_call).
+enum class WarmMode { build, look, look_as_under_forbid };
+
 // One thread at a time. The calls must outlive it.
 class WarmJobs {
  public:
@@ -65,8 +71,8 @@ class WarmJobs {
   // Nothing is compiled. InvalidArgument: a place that is not known, or none.
   absl::Status plan(const std::vector<NamedCall>& calls, const DeviceArguments& arguments,
                     const Interrupt& interrupt);
-  // Builds, or with `look_only` looks for, what the jobs want, `threads` at once.
-  void run(int threads, bool look_only, const Interrupt& interrupt);
+  // Does what `mode` says for what the jobs want, `threads` at once. Building shows its progress.
+  void run(int threads, WarmMode mode, const Interrupt& interrupt);
 
   const std::deque<WarmJob>& jobs() const { return jobs_; }
   const std::vector<WarmFailure>& failures() const { return failures_; }
@@ -77,7 +83,7 @@ class WarmJobs {
                                                        const DeviceArguments& arguments);
   absl::StatusOr<Op*> op_for(const ParsedCall& call);
   absl::Status plan_one(const NamedCall& call, const Place& place);
-  absl::Status do_job(WarmJob& job, bool look_only);
+  absl::Status do_job(WarmJob& job, WarmMode mode);
 
   Runtime& runtime_;
   std::map<std::string, std::vector<Place>> places_;  // by the device that calls state, or ""
@@ -94,7 +100,7 @@ struct WarmSummary {
   std::size_t identities = 0, programs = 0, compiled = 0, built = 0, missing = 0, not_done = 0;
   std::map<cache::TierKind, std::size_t> hits;
 };
-WarmSummary summarise(const std::deque<WarmJob>& jobs, bool look_only);
+WarmSummary summarise(const std::deque<WarmJob>& jobs, WarmMode mode);
 
 }  // namespace kiln::cli
 
