@@ -115,7 +115,12 @@ class Dispatcher {
                               const Device& device, const DeviceFacts& facts) const;
   absl::StatusOr<const EntryRow*> built_entry(const Wanted& wanted, const MissOptions& options);
   // Another implementation that is built and serves `call`; null where there is none, or not one.
-  const EntryRow* stand_in(const Wanted& preferred, CallRef call);
+  const EntryRow* stand_in(const Wanted& preferred, CallRef call, bool capturing);
+  // The entry of `wanted`, made now because another op has loaded all that it needs; else null.
+  const EntryRow* entry_of_loaded(const Wanted& wanted);
+  std::shared_ptr<Flight> find_flight(const Wanted& wanted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  EntryRow* add_entry(const Wanted& wanted, std::unique_ptr<Kernel> kernel)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Runs the flight here unless somebody does already.
   void run(const std::shared_ptr<Flight>& flight);
   void run_in_background(std::function<void()> job);
