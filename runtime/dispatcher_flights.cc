@@ -3,6 +3,7 @@
 #include "runtime/dispatcher.h"
 #include "runtime/guarded.h"
 #include "runtime/runtime_impl.h"
+#include "runtime/tune_conditions.h"
 
 #include <absl/strings/str_format.h>
 
@@ -121,6 +122,32 @@ void Dispatcher::prefetch(DeviceSupport* support, AnyCall call, const MissOption
   });
 }
 
+// With the stored winner, else the default configuration. A winner that cannot be had, because it
+// may not be compiled here, say, leaves the call to the default.
+absl::Status Dispatcher::load(Kernel& kernel, std::size_t ordinal, const Flight& flight,
+                              const std::string& who) {
+  const Wanted& wanted = flight.wanted;
+  const auto load_with = [&](const Config& config) {
+    return runtime_.load_kernel(kernel, *wanted.support, wanted.device, wanted.facts, config,
+                                flight.policy, who);
+  };
+  const std::optional<TuneRecord> record =
+      find_record(runtime_, *wanted.support, kernel,
+                  {candidates_.op, wanted.row->key, ordinal, wanted.plan.identity.hash(),
+                   std::string(wanted.device.type.name()), wanted.facts});
+  if (record) {
+    const absl::Status loaded = load_with(record->report.winner);
+    if (loaded.ok()) {
+      runtime_.tuned_loads.fetch_add(1, std::memory_order_relaxed);
+      return loaded;
+    }
+    log_once(LogLevel::warning, "tuned: " + who,
+             absl::StrFormat("%s: its tuned configuration %s is not used: %s", who,
+                             to_string(record->report.winner), message_of(loaded)));
+  }
+  return load_with(kernel.default_config(wanted.facts));
+}
+
 absl::Status Dispatcher::build(Flight& flight) {
   const Wanted& wanted = flight.wanted;
   const std::string who =
@@ -137,10 +164,11 @@ absl::Status Dispatcher::build(Flight& flight) {
           absl::StrFormat("%s (%s): the build function made nothing", who, wanted.row->origin));
   }
   Kernel& owner = flight.entry != nullptr ? *flight.entry->kernel : *fresh;
-  for (Kernel* kernel : owner.kernels()) {
-    if (kernel->loaded_on(wanted.device.index) != nullptr) continue;
-    const absl::Status loaded = runtime_.load_kernel(*kernel, *wanted.support, wanted.device,
-                                                     wanted.facts, flight.policy, who);
+  const std::vector<Kernel*> kernels = owner.kernels();
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    if (fresh != nullptr) kernels[i]->set_tuner(tuner_);
+    if (kernels[i]->loaded_on(wanted.device.index) != nullptr) continue;
+    const absl::Status loaded = load(*kernels[i], i, flight, who);
     // Under `async` nobody may be waiting who would tell it.
     if (!loaded.ok() && flight.policy == CompilePolicy::async)
       log_once(LogLevel::warning, "async build: " + who, message_of(loaded));

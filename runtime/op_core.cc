@@ -5,6 +5,7 @@
 #include "runtime/check_kernel_types.h"
 #include "runtime/guarded.h"
 #include "runtime/runtime_impl.h"
+#include "runtime/tune_loading.h"
 
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
@@ -138,6 +139,8 @@ absl::StatusOr<std::unique_ptr<OpCore>> OpCore::make(Runtime& runtime, const OpT
     KILN_RETURN_IF_ERROR(internal::check_candidates(candidates));
     core->dispatchers_.push_back(
         std::make_unique<Dispatcher>(runtime.impl(), interface, std::move(candidates)));
+    core->dispatchers_.back()->set_tuner(
+        [core = core.get()](Kernel& kernel) { return core->tuning_.request(kernel); });
   }
   return core;
 }
@@ -148,7 +151,8 @@ OpCore::OpCore(Runtime& runtime, const OpType& type, ParamValues params, OpOptio
       params_(std::move(params)),
       options_(std::move(options)),
       memory_(internal::kMaxCallWords, internal::kMaxRememberedKernels, kMaxRememberedCalls),
-      serving_(runtime.impl(), type.signature.op, options_.target, type.interfaces.empty()) {}
+      serving_(runtime.impl(), type.signature.op, options_.target, type.interfaces.empty()),
+      tuning_(*this) {}
 
 absl::StatusOr<Dispatcher*> OpCore::dispatcher(std::string_view interface) const {
   for (const auto& d : dispatchers_) {
@@ -300,6 +304,7 @@ absl::Status OpCore::call_in_tree(Op& op, const CallView& view, const CallArgs& 
                                   std::vector<std::string>& keys) {
   KILN_ASSIGN_OR_RETURN(const std::vector<KernelCall> plan, op.plan_call(args));
   std::vector<const void*> kernels;
+  std::vector<const internal::EntryRow*> entries;
   internal::MissOptions options = miss_options();
   bool stand_ins = false;
   DeviceSupport* support = nullptr;
@@ -318,6 +323,10 @@ absl::Status OpCore::call_in_tree(Op& op, const CallView& view, const CallArgs& 
                           dispatcher->entry_for(support, call.ref(), options));
     kernels.push_back(served.entry);
     stand_ins |= served.stand_in;
+    if (const internal::EntryRow* entry = dispatcher->row_of(served.entry)) entries.push_back(entry);
+  }
+  if (!stand_ins && !options.capturing && entries.size() == plan.size() && !entries.empty()) {
+    tuning_.before_call(args, view.execution_params(), device, kernels, std::move(entries));
   }
   KILN_RETURN_IF_ERROR(op.execute(view.with_kernels(kernels)));
   if (options_.record_calls) keys = keys_of(kernels);
@@ -328,12 +337,15 @@ absl::Status OpCore::call_in_tree(Op& op, const CallView& view, const CallArgs& 
 
 absl::StatusOr<void*> OpCore::workspace(const Stream& stream, std::size_t bytes) {
   MutexLock lock(mutex_);
-  Scratches& scratch = scratch_[{to_string(stream.device), stream.handle}];
+  // A sweep has scratch memory of its own: other threads' calls go on meanwhile.
+  const Device device = internal::real_device(stream.device);
+  const bool is_sweep = !(device == stream.device);
+  Scratches& scratch = scratch_[{to_string(stream.device), is_sweep ? nullptr : stream.handle}];
   if (!scratch.blocks.empty() && scratch.blocks.back().second >= bytes)
     return scratch.blocks.back().first;
-  KILN_ASSIGN_OR_RETURN(DeviceSupport * support, runtime_.device_support(stream.device.type));
-  KILN_ASSIGN_OR_RETURN(void* data, support->allocate(stream, bytes));
-  scratch.device = stream.device;
+  KILN_ASSIGN_OR_RETURN(DeviceSupport * support, runtime_.device_support(device.type));
+  KILN_ASSIGN_OR_RETURN(void* data, support->allocate(Stream{device, stream.handle}, bytes));
+  scratch.device = device;
   scratch.blocks.emplace_back(data, bytes);
   return data;
 }

@@ -25,9 +25,10 @@ absl::StatusOr<DeviceFacts> Runtime::Impl::facts(DeviceSupport& support, const D
 
 absl::Status Runtime::Impl::load_kernel(Kernel& kernel, DeviceSupport& support,
                                         const Device& device, const DeviceFacts& facts,
-                                        CompilePolicy policy, const std::string& who) {
+                                        const Config& config, CompilePolicy policy,
+                                        const std::string& who) {
   auto loaded = std::make_unique<Loaded>();
-  loaded->config = kernel.default_config(facts);
+  loaded->config = config;
   loaded->facts = facts;
   loaded->support = &support;
   jit::BuildOptions build_options;
