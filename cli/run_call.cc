@@ -13,6 +13,7 @@
 namespace kiln::cli {
 namespace {
 
+using internal::compare;
 using internal::ParsedCall;
 using internal::TensorBuffer;
 using internal::TestValues;

@@ -15,7 +15,7 @@ struct Spread {
   double median = 0;
   double sigma = 0;  // 1.4826 times the median distance from the median
   int samples = 0;
-  double error() const;  // standard error of the median
+  KILN_EXPORT double error() const;  // standard error of the median
 };
 KILN_EXPORT Spread spread_of(std::vector<double> samples);
 
