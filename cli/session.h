@@ -53,6 +53,7 @@ void add_cache(CLI::App& app, Session& session);
 void add_why(CLI::App& app, Session& session);
 void add_check(CLI::App& app, Session& session);
 void add_doctor(CLI::App& app, Session& session);
+void add_tune(CLI::App& app, Session& session);
 void add_probe_plugin(CLI::App& app, Session& session);
 
 }  // namespace kiln::cli

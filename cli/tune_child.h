@@ -31,8 +31,8 @@ struct SweepOutcome {
   int children = 0;  // processes it took
 };
 
-// Runs the sweeps of a call in child processes until one lives to the end. `progress` gets each line
-// of progress, as JSON.
+// Runs the sweeps of a call in child processes until one lives to the end. `progress` gets each
+// line of progress, as JSON.
 SweepOutcome sweep_in_children(SweepRequest request,
                                const std::function<void(const Json& progress)>& progress);
 

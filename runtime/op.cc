@@ -147,6 +147,18 @@ void Op::request_tune(const TuneOptions& options) {
   for (Op* sub : sub_ops()) sub->request_tune(options);
 }
 
+absl::Status Op::tune(const CallArgs& args, const Device& device, const TuneOptions& options,
+                      const ParamValues& execution_params) {
+  KILN_ASSIGN_OR_RETURN(const std::vector<KernelCall> calls, plan(args));
+  KILN_ASSIGN_OR_RETURN(
+      const ParamValues execution,
+      complete_params(signature().op, signature().execution_params, execution_params));
+  request_tune(options);
+  internal::MissOptions miss = core_->miss_options();
+  if (miss.policy == CompilePolicy::async) miss.policy = CompilePolicy::block;
+  return core_->resolve(calls, device, miss, args, execution).status();
+}
+
 bool Op::tuning_requested() const { return core_->tuning().requested(); }
 
 std::vector<TuneReport> Op::tune_reports() const {

@@ -299,38 +299,48 @@ std::vector<std::string> OpCore::keys_of(std::span<const void* const> kernels) c
   return keys;
 }
 
+absl::StatusOr<OpCore::Resolved> OpCore::resolve(const std::vector<KernelCall>& plan,
+                                                 const Device& device,
+                                                 const internal::MissOptions& options,
+                                                 const CallArgs& args,
+                                                 const ParamValues& execution) {
+  const absl::StatusOr<DeviceSupport*> support = runtime_.device_support(device.type);
+  Resolved resolved;
+  std::vector<const internal::EntryRow*> entries;
+  for (const KernelCall& kernel_call : plan) {
+    KILN_ASSIGN_OR_RETURN(Dispatcher * dispatcher, this->dispatcher(kernel_call.interface));
+    const AnyCall call = kernel_call.call.at(Where{device});
+    KILN_ASSIGN_OR_RETURN(
+        const internal::Served served,
+        dispatcher->entry_for(support.ok() ? *support : nullptr, call.ref(), options));
+    resolved.kernels.push_back(served.entry);
+    resolved.stand_ins |= served.stand_in;
+    if (const internal::EntryRow* entry = dispatcher->row_of(served.entry))
+      entries.push_back(entry);
+  }
+  if (!resolved.stand_ins && !options.capturing && !plan.empty() && entries.size() == plan.size())
+    tuning_.before_call(args, execution, device, resolved.kernels, std::move(entries));
+  return resolved;
+}
+
 absl::Status OpCore::call_in_tree(Op& op, const CallView& view, const CallArgs& args,
                                   const std::vector<std::uint64_t>& key,
                                   std::vector<std::string>& keys) {
   KILN_ASSIGN_OR_RETURN(const std::vector<KernelCall> plan, op.plan_call(args));
-  std::vector<const void*> kernels;
-  std::vector<const internal::EntryRow*> entries;
   internal::MissOptions options = miss_options();
-  bool stand_ins = false;
-  DeviceSupport* support = nullptr;
   const Device device = view.stream().device;
   if (!plan.empty()) {
-    if (absl::StatusOr<DeviceSupport*> found = runtime_.device_support(device.type); found.ok())
-      support = *found;
-    if (support != nullptr) {
-      KILN_ASSIGN_OR_RETURN(options.capturing, support->is_capturing(view.stream()));
+    const absl::StatusOr<DeviceSupport*> support = runtime_.device_support(device.type);
+    if (support.ok()) {
+      KILN_ASSIGN_OR_RETURN(options.capturing, (*support)->is_capturing(view.stream()));
     }
   }
-  for (const KernelCall& kernel_call : plan) {
-    KILN_ASSIGN_OR_RETURN(Dispatcher * dispatcher, this->dispatcher(kernel_call.interface));
-    const AnyCall call = kernel_call.call.at(Where{device});
-    KILN_ASSIGN_OR_RETURN(const internal::Served served,
-                          dispatcher->entry_for(support, call.ref(), options));
-    kernels.push_back(served.entry);
-    stand_ins |= served.stand_in;
-    if (const internal::EntryRow* entry = dispatcher->row_of(served.entry)) entries.push_back(entry);
-  }
-  if (!stand_ins && !options.capturing && entries.size() == plan.size() && !entries.empty()) {
-    tuning_.before_call(args, view.execution_params(), device, kernels, std::move(entries));
-  }
+  KILN_ASSIGN_OR_RETURN(const Resolved resolved,
+                        resolve(plan, device, options, args, view.execution_params()));
+  const std::vector<const void*>& kernels = resolved.kernels;
   KILN_RETURN_IF_ERROR(op.execute(view.with_kernels(kernels)));
   if (options_.record_calls) keys = keys_of(kernels);
-  if (!key.empty() && !is_composite() && !stand_ins)
+  if (!key.empty() && !is_composite() && !resolved.stand_ins)
     memory_.insert(key.data(), key.size(), kernels.data(), kernels.size());
   return absl::OkStatus();
 }

@@ -52,6 +52,15 @@ class OpCore {
   absl::Status call(Op& op, const Stream& stream, std::span<const Tensor* const> inputs,
                     std::span<const Tensor* const> outputs, const ParamValues& execution_params);
 
+  // What serves the kernel calls of a plan, built if need be, and tuned if that was asked for.
+  struct Resolved {
+    std::vector<const void*> kernels;
+    bool stand_ins = false;
+  };
+  absl::StatusOr<Resolved> resolve(const std::vector<KernelCall>& plan, const Device& device,
+                                   const internal::MissOptions& options, const CallArgs& args,
+                                   const ParamValues& execution);
+
   std::shared_future<absl::Status> prefetch(const absl::StatusOr<std::vector<KernelCall>>& plan,
                                             const Device& device);
 

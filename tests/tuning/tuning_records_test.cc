@@ -39,7 +39,7 @@ class TuningRecordsTest : public ::testing::Test {
     CallerTensors tensors;
     ASSERT_THAT(tensors.call(*op), is_ok());
     op->request_tune(quick());
-    ASSERT_EQ(op->kernel_config(), kBest);
+    ASSERT_EQ(op->kernel_config(), kBest) << op->tune_reports().at(0).decision;
   }
 
   // The configuration that a new process would use, and what it says.

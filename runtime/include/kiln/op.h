@@ -127,6 +127,11 @@ class KILN_EXPORT Op {
   void request_tune();
   void request_tune(const TuneOptions& options);
   bool tuning_requested() const;
+  // Turns on tuning mode as `request_tune`, builds what a call with these arguments needs on
+  // `device`, and sweeps it in that call, which is not made. In-tree kernels only. Errors: those of
+  // a call; what becomes of the sweeps is in `tune_reports`.
+  absl::Status tune(const CallArgs& args, const Device& device, const TuneOptions& options = {},
+                    const ParamValues& execution_params = {});
   // What sweeps of this instance and its sub-ops have found so far.
   std::vector<TuneReport> tune_reports() const;
 
