@@ -5,9 +5,11 @@
 #include "cache/garbage.h"
 #include "cache/layer_tier.h"
 #include "cache/pack.h"
+#include "cache/tuning_files.h"
 #include "cli/cache_folder.h"
 #include "cli/help.h"
 #include "cli/session.h"
+#include "cli/tune.h"
 #include "runtime/tools.h"
 
 #include <CLI/CLI.hpp>
@@ -75,7 +77,9 @@ absl::StatusOr<Exit> export_pack(const Session& session, const PackArguments& ar
     contents.artifacts.push_back(
         std::make_shared<const cache::Artifact>(std::move(loaded->artifact)));
   }
-  const std::size_t count = contents.artifacts.size();
+  const cache::TuningFiles records({.dir = dir.path(), .strict = true});
+  KILN_ASSIGN_OR_RETURN(contents.tuning, records.list());
+  const std::size_t count = contents.artifacts.size(), record_count = contents.tuning.size();
   KILN_ASSIGN_OR_RETURN(const std::string bytes,
                         make_pack(std::move(contents), key ? &*key : nullptr));
   KILN_RETURN_IF_ERROR(write_file(arguments.path, bytes, 0644));
@@ -83,15 +87,36 @@ absl::StatusOr<Exit> export_pack(const Session& session, const PackArguments& ar
     Json json;
     json["path"] = arguments.path;
     json["entries"] = count;
+    json["records"] = record_count;
     json["skipped"] = skipped;
     json["bytes"] = bytes.size();
     json["signed_by"] = key ? Json(to_hex(public_key(*key))) : Json();
     print_json(json);
   } else {
-    std::printf("%s: %zu artifacts, %zu bytes%s\n", arguments.path.c_str(), count, bytes.size(),
+    std::printf("%s: %zu artifacts, %zu tuning records, %zu bytes%s\n", arguments.path.c_str(),
+                count, record_count, bytes.size(),
                 key ? (", signed by " + to_hex(public_key(*key))).c_str() : "");
   }
   return skipped == 0 ? Exit::ok : Exit::cannot_do;
+}
+
+// Of a record that is here already the better measured stays.
+absl::StatusOr<std::size_t> import_records(const cache::Pack& pack) {
+  KILN_ASSIGN_OR_RETURN(const std::string folder, cache_folder());
+  const cache::TuningFiles files({.dir = folder, .strict = true});
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < pack.tuning_size(); ++i) {
+    KILN_ASSIGN_OR_RETURN(const auto named, pack.tuning(i));
+    const absl::StatusOr<internal::TuneRecord> record = internal::parse_record(named.second);
+    if (!record.ok()) {
+      std::fprintf(stderr, "left out: tuning record %s: %s\n", named.first.c_str(),
+                   message_of(record.status()).c_str());
+      continue;
+    }
+    KILN_ASSIGN_OR_RETURN(const bool taken, merge_record(files, *record));
+    if (taken) ++kept;
+  }
+  return kept;
 }
 
 // An artifact of a pack goes into the folder only if everything of it is right; code for this very
@@ -114,18 +139,20 @@ absl::StatusOr<Exit> import_pack(const Session& session, const PackArguments& ar
     KILN_RETURN_IF_ERROR(
         tools::store(runtime).put(std::make_shared<const cache::Artifact>(*std::move(artifact))));
   }
+  KILN_ASSIGN_OR_RETURN(const std::size_t records, import_records(*pack));
   if (!tools::store(runtime).flush(absl::Minutes(10)))
     return absl::UnavailableError(
         "cache: what was imported must be written, got no end of it in time");
   if (session.json) {
     Json json;
     json["entries"] = static_cast<std::int64_t>(pack->size()) - refused;
+    json["records"] = records;
     json["refused"] = refused;
     json["signed"] = pack->is_signed();
     print_json(json);
   } else {
-    std::printf("%lld artifacts imported\n",
-                static_cast<long long>(pack->size()) - static_cast<long long>(refused));
+    std::printf("%lld artifacts and %zu tuning records imported\n",
+                static_cast<long long>(pack->size()) - static_cast<long long>(refused), records);
     if (refused > 0) {
       std::printf(
           "%lld host objects refused: the pack must be signed by a key of KILN_TRUSTED_KEYS\n",

@@ -117,6 +117,7 @@ RuntimeOptions RuntimeOptions::from_environment() {
         "KILN_COMPILE wants block, async or forbid, and stays block: got " + policy);
   }
   options.strict_cache = on("KILN_STRICT");
+  options.use_tuned = !is_word("KILN_TUNED", "off", "on");
   read_cache(options);
   read_compiling(options);
   options.kernel_path = env("KILN_KERNEL_PATH");

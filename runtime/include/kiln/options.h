@@ -55,6 +55,7 @@ struct RuntimeOptions {
   // DeadlineExceeded, and the build goes on behind it. 0: as long as it takes.
   double compile_deadline_seconds = 0;
   bool strict_cache = false;
+  bool use_tuned = true;    // KILN_TUNED=off: stored winners of tuning sweeps are left alone
   std::string kernel_path;  // KILN_KERNEL_PATH: embedded sources are read from here instead
   std::string nvrtc;        // KILN_NVRTC: libnvrtc to open; empty: looked for
   std::string cuda_home;    // CUDA_HOME, else CUDA_PATH: the toolkit; empty: /usr/local/cuda

@@ -22,6 +22,8 @@ struct RuntimeStats {
   std::int64_t input_copies = 0;    // inputs that were copied to be contiguous
   std::int64_t stand_ins = 0;       // calls served by another implementation while theirs compiled
   std::int64_t calls_recorded = 0;  // lines written to RuntimeOptions::record_calls_file
+  std::int64_t sweeps = 0;          // tuning sweeps that were run
+  std::int64_t tuned_loads = 0;     // kernels loaded with a stored winner
   std::int64_t fact_reads = 0;      // devices asked for their facts
   std::int64_t workers_started = 0,
                workers_lost = 0;         // compile workers; lost: to a crash or a limit
