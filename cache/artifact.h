@@ -43,6 +43,9 @@ struct CompileKeyHasher {
   }
 };
 
+// The kind of an image that is code for the process that loads it: never taken from other machines.
+inline constexpr std::string_view kHostObject = "host_object";
+
 // The compiled result of a program. Immutable once made; shared as `std::shared_ptr<const
 // Artifact>`.
 struct Artifact {

@@ -103,6 +103,37 @@ Check check_cache(Runtime& runtime) {
           "process builds again"};
 }
 
+void check_layers(Runtime& runtime, std::vector<Check>& checks) {
+  for (const cache::LayerInfo& layer : tools::store(runtime).layers()) {
+    const std::string what = layer.is_pack
+                                 ? absl::StrFormat("pack of %d artifacts%s", layer.artifacts,
+                                                   layer.is_signed ? ", signed" : "")
+                                 : "folder";
+    checks.push_back({"layer " + layer.path, layer.reason.empty(),
+                      layer.reason.empty() ? what : layer.reason,
+                      layer.reason.empty() ? ""
+                                           : "export it anew, or take it out of "
+                                             "KILN_CACHE_LAYERS; it is skipped"});
+  }
+}
+
+void check_remote(Runtime& runtime, std::vector<Check>& checks) {
+  cache::Store& store = tools::store(runtime);
+  const std::optional<cache::RemoteInfo> remote = store.remote();
+  if (!remote) return;
+  if (!remote->reason.empty()) {
+    checks.push_back({"remote cache", false, remote->reason, "see KILN_CACHE_REMOTE"});
+    return;
+  }
+  const absl::Status answer = store.check_remote();
+  checks.push_back(
+      {"remote cache", answer.ok(),
+       answer.ok() ? remote->address + " answers" : remote->address + ": " + message_of(answer),
+       answer.ok() ? ""
+                   : "see KILN_CACHE_REMOTE; without it this machine builds what "
+                     "others have"});
+}
+
 // Plugins by file: empty for one that opens, else why not.
 using Probed = std::map<std::string, std::string>;
 
@@ -157,6 +188,8 @@ absl::StatusOr<Exit> doctor(const Session& session) {
   check_devices(runtime, checks);
   checks.push_back(check_host_compiler(runtime));
   checks.push_back(check_cache(runtime));
+  check_layers(runtime, checks);
+  check_remote(runtime, checks);
   check_backends(runtime, std::move(probed), checks);
   Json json;
   json["checks"] = Json::array();

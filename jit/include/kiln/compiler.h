@@ -59,6 +59,8 @@ class KILN_EXPORT Compiler {
   // Errors: InvalidArgument with ErrorKind::compile_error and the compiler's log when the source is
   // at fault; FailedPrecondition as `id()`; ResourceExhausted, DeadlineExceeded.
   virtual absl::StatusOr<CompileResult> compile(const CompileRequest& request) const = 0;
+  // Its images run in this very process: they are kept on this machine and come from no other.
+  virtual bool makes_host_code() const { return false; }
 };
 
 }  // namespace kiln::inline v1
