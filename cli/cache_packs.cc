@@ -103,7 +103,14 @@ absl::StatusOr<Exit> import_pack(const Session& session, const PackArguments& ar
       cache::open_pack_file(real_file_system(), arguments.path,
                             cache::parse_trusted_keys(runtime.options().trusted_keys)));
   std::int64_t refused = 0;
+  const auto written = [&]() -> absl::Status {
+    if (tools::store(runtime).flush(absl::Minutes(10))) return absl::OkStatus();
+    return absl::UnavailableError(
+        "cache: what was imported must be written, got no end of it in time");
+  };
   for (std::size_t i = 0; i < pack->size(); ++i) {
+    // A remote cache gives up what finds no room among the writes that wait.
+    if (i % 64 == 63) KILN_RETURN_IF_ERROR(written());
     absl::StatusOr<cache::Artifact> artifact = pack->artifact(i);
     if (!artifact.ok()) return annotate(artifact.status(), arguments.path);
     if (artifact->kind == "host_object" && !pack->is_signed()) {
@@ -113,9 +120,7 @@ absl::StatusOr<Exit> import_pack(const Session& session, const PackArguments& ar
     KILN_RETURN_IF_ERROR(
         tools::store(runtime).put(std::make_shared<const cache::Artifact>(*std::move(artifact))));
   }
-  if (!tools::store(runtime).flush(absl::Minutes(10)))
-    return absl::UnavailableError(
-        "cache: what was imported must be written, got no end of it in time");
+  KILN_RETURN_IF_ERROR(written());
   if (session.json) {
     Json json;
     json["entries"] = static_cast<std::int64_t>(pack->size()) - refused;
