@@ -6,6 +6,7 @@
 #include "cache/layer_tier.h"
 #include "cache/pack.h"
 #include "cli/cache_folder.h"
+#include "cli/needed_artifacts.h"
 #include "cli/session.h"
 #include "runtime/tools.h"
 
@@ -26,6 +27,8 @@ namespace {
 struct PackArguments {
   std::string path;
   std::string key_file;
+  std::string calls;  // a file; empty: all that is in the folder
+  DeviceArguments devices;
 };
 
 // The key of --sign-key, else of KILN_SIGNING_KEY: both name a file.
@@ -55,14 +58,12 @@ absl::Status write_file(const std::string& path, std::string_view bytes, std::ui
   return status;
 }
 
-absl::StatusOr<Exit> export_pack(const Session& session, const PackArguments& arguments) {
-  KILN_ASSIGN_OR_RETURN(const std::optional<cache::SigningKey> key,
-                        signing_key(arguments.key_file));
+// All that can be read in the folder; what cannot be is counted.
+absl::StatusOr<cache::PackContents> whole_folder(std::int64_t& skipped) {
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<cache::CacheDir> folder, open_cache_folder());
   const cache::CacheDir& dir = *folder;
   KILN_ASSIGN_OR_RETURN(const std::vector<cache::ArtifactFile> files, cache::list_artifacts(dir));
   cache::PackContents contents;
-  std::int64_t skipped = 0;
   for (const cache::ArtifactFile& file : files) {
     absl::StatusOr<cache::LoadedFile> loaded = load_artifact(dir, file.key);
     if (!loaded.ok()) {
@@ -73,6 +74,21 @@ absl::StatusOr<Exit> export_pack(const Session& session, const PackArguments& ar
     }
     contents.artifacts.push_back(
         std::make_shared<const cache::Artifact>(std::move(loaded->artifact)));
+  }
+  return contents;
+}
+
+absl::StatusOr<Exit> export_pack(const Session& session, const PackArguments& arguments) {
+  KILN_ASSIGN_OR_RETURN(const std::optional<cache::SigningKey> key,
+                        signing_key(arguments.key_file));
+  cache::PackContents contents;
+  std::int64_t skipped = 0;
+  if (arguments.calls.empty()) {
+    KILN_ASSIGN_OR_RETURN(contents, whole_folder(skipped));
+  } else {
+    Runtime& runtime = Runtime::instance();
+    KILN_ASSIGN_OR_RETURN(contents.artifacts,
+                          needed_artifacts(runtime, arguments.calls, arguments.devices));
   }
   const std::size_t count = contents.artifacts.size();
   KILN_ASSIGN_OR_RETURN(const std::string bytes,
@@ -164,10 +180,15 @@ absl::StatusOr<Exit> make_key(const Session& session, const std::string& path) {
 void add_cache_packs(CLI::App& cache, Session& session) {
   auto arguments = std::make_shared<PackArguments>();
   CLI::App* export_command =
-      cache.add_subcommand("export", "write all artifacts into one file, a pack");
+      cache.add_subcommand("export", "write artifacts into one file, a pack");
   export_command->add_option("PACK", arguments->path, "the file to write")->required();
   export_command->add_option("--sign-key", arguments->key_file,
                              "a file made by keygen; default KILN_SIGNING_KEY");
+  CLI::Option* const calls = export_command->add_option(
+      "--calls", arguments->calls, "only what the calls of this file need; - is stdin");
+  add_device_options(*export_command, arguments->devices);
+  for (const char* name : {"--board", "--arch", "--device"})
+    export_command->get_option(name)->needs(calls);
   export_command->callback([&session, arguments] {
     session.command = [&session, arguments] { return export_pack(session, *arguments); };
   });
