@@ -2,6 +2,7 @@
 #define KILN_CACHE_ARTIFACT_H_
 
 #include <kiln/export.h>
+#include <kiln/shared_text.h>
 
 #include "base/hash128.h"
 
@@ -21,7 +22,7 @@ namespace kiln::cache {
 // so that a hash collision is a miss, and a miss can be explained field by field.
 struct KeyField {
   std::string name;
-  std::string value;
+  SharedText value;  // sources are in many artifacts, and are compared at each hit
   bool operator==(const KeyField&) const = default;
 };
 

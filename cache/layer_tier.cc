@@ -120,7 +120,7 @@ class RealLayerTier final : public LayerTier {
     if (absl::IsNotFound(loaded.status())) return Shared();
     KILN_RETURN_IF_ERROR(loaded.status());
     if (!same_request(loaded->artifact, wanted)) return Shared();
-    return std::make_shared<const Artifact>(std::move(loaded->artifact));
+    return with_fields_of(wanted, std::move(loaded->artifact));
   }
 
   // The first answer of a layer, in their order. One that is damaged or refused is passed over, and

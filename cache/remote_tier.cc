@@ -30,9 +30,9 @@ class RemoteTier final : public Tier {
 
   absl::StatusOr<Shared> find(const Artifact& wanted) override {
     if (!may_ask(wanted) || link_->is_missing(wanted.key)) return Shared();
-    KILN_ASSIGN_OR_RETURN(const Shared found, load(wanted.key));
-    if (found == nullptr || !same_request(*found, wanted)) return Shared();
-    return found;
+    KILN_ASSIGN_OR_RETURN(std::optional<Artifact> found, load(wanted.key));
+    if (!found || !same_request(*found, wanted)) return Shared();
+    return with_fields_of(wanted, *std::move(found));
   }
 
   absl::StatusOr<Shared> find_by_source(const Artifact& wanted, bool named_only) override {
@@ -45,9 +45,9 @@ class RemoteTier final : public Tier {
       note_damage(absl::DataLossError("the name of a key must be 64 hex digits, got others"));
       return Shared();
     }
-    KILN_ASSIGN_OR_RETURN(const Shared found, load(*key));
-    if (found == nullptr || !same_source(*found, wanted)) return Shared();
-    return found;
+    KILN_ASSIGN_OR_RETURN(std::optional<Artifact> found, load(*key));
+    if (!found || !same_source(*found, wanted)) return Shared();
+    return std::make_shared<const Artifact>(*std::move(found));
   }
 
   absl::Status put(const Shared& artifact) override {
@@ -109,9 +109,9 @@ class RemoteTier final : public Tier {
     return value;
   }
 
-  absl::StatusOr<Shared> load(const CompileKey& key) {
+  absl::StatusOr<std::optional<Artifact>> load(const CompileKey& key) {
     KILN_ASSIGN_OR_RETURN(const std::optional<std::string> value, get(key));
-    if (!value) return Shared();
+    if (!value) return std::optional<Artifact>();
     absl::StatusOr<Artifact> artifact = read_remote_value(*value, trusted_);
     if (artifact.ok() && artifact->key != key) {
       artifact = absl::DataLossError(absl::StrFormat("value: its key must be its name %s, got %s",
@@ -121,9 +121,9 @@ class RemoteTier final : public Tier {
       artifact = absl::PermissionDeniedError("value: host objects are never taken, got one");
     if (!artifact.ok()) {
       note_damage(artifact.status());
-      return Shared();
+      return std::optional<Artifact>();
     }
-    return std::make_shared<const Artifact>(*std::move(artifact));
+    return std::optional<Artifact>(*std::move(artifact));
   }
 
   const std::shared_ptr<RemoteLink> link_;

@@ -250,7 +250,7 @@ absl::StatusOr<CompileRequest> Engine::request_for(const Program& program,
   KILN_ASSIGN_OR_RETURN(request.source, impl_->sources.read(program.source));
   for (const std::string& name :
        std::set<std::string>(program.headers.begin(), program.headers.end())) {
-    KILN_ASSIGN_OR_RETURN(std::string contents, impl_->sources.read(name));
+    KILN_ASSIGN_OR_RETURN(SharedText contents, impl_->sources.read(name));
     request.headers.emplace_back(name, std::move(contents));
   }
   std::set<std::string> names;
