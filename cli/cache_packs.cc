@@ -8,6 +8,7 @@
 #include "cache/tuning_files.h"
 #include "cli/cache_folder.h"
 #include "cli/help.h"
+#include "cli/needed_artifacts.h"
 #include "cli/session.h"
 #include "cli/tune.h"
 #include "runtime/tools.h"
@@ -29,6 +30,8 @@ namespace {
 struct PackArguments {
   std::string path;
   std::string key_file;
+  std::string calls;  // a file; empty: all that is in the folder
+  DeviceArguments devices;
 };
 
 // The key of --sign-key, else of KILN_SIGNING_KEY: both name a file.
@@ -58,14 +61,12 @@ absl::Status write_file(const std::string& path, std::string_view bytes, std::ui
   return status;
 }
 
-absl::StatusOr<Exit> export_pack(const Session& session, const PackArguments& arguments) {
-  KILN_ASSIGN_OR_RETURN(const std::optional<cache::SigningKey> key,
-                        signing_key(arguments.key_file));
+// All that can be read in the folder; what cannot be is counted.
+absl::StatusOr<cache::PackContents> whole_folder(std::int64_t& skipped) {
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<cache::CacheDir> folder, open_cache_folder());
   const cache::CacheDir& dir = *folder;
   KILN_ASSIGN_OR_RETURN(const std::vector<cache::ArtifactFile> files, cache::list_artifacts(dir));
   cache::PackContents contents;
-  std::int64_t skipped = 0;
   for (const cache::ArtifactFile& file : files) {
     absl::StatusOr<cache::LoadedFile> loaded = load_artifact(dir, file.key);
     if (!loaded.ok()) {
@@ -77,7 +78,23 @@ absl::StatusOr<Exit> export_pack(const Session& session, const PackArguments& ar
     contents.artifacts.push_back(
         std::make_shared<const cache::Artifact>(std::move(loaded->artifact)));
   }
-  const cache::TuningFiles records({.dir = dir.path(), .strict = true});
+  return contents;
+}
+
+absl::StatusOr<Exit> export_pack(const Session& session, const PackArguments& arguments) {
+  KILN_ASSIGN_OR_RETURN(const std::optional<cache::SigningKey> key,
+                        signing_key(arguments.key_file));
+  cache::PackContents contents;
+  std::int64_t skipped = 0;
+  if (arguments.calls.empty()) {
+    KILN_ASSIGN_OR_RETURN(contents, whole_folder(skipped));
+  } else {
+    Runtime& runtime = Runtime::instance();
+    KILN_ASSIGN_OR_RETURN(contents.artifacts,
+                          needed_artifacts(runtime, arguments.calls, arguments.devices));
+  }
+  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<cache::CacheDir> folder, open_cache_folder());
+  const cache::TuningFiles records({.dir = folder->path(), .strict = true});
   KILN_ASSIGN_OR_RETURN(contents.tuning, records.list());
   const std::size_t count = contents.artifacts.size(), record_count = contents.tuning.size();
   KILN_ASSIGN_OR_RETURN(const std::string bytes,
@@ -129,7 +146,14 @@ absl::StatusOr<Exit> import_pack(const Session& session, const PackArguments& ar
       cache::open_pack_file(real_file_system(), arguments.path,
                             cache::parse_trusted_keys(runtime.options().trusted_keys)));
   std::int64_t refused = 0;
+  const auto written = [&]() -> absl::Status {
+    if (tools::store(runtime).flush(absl::Minutes(10))) return absl::OkStatus();
+    return absl::UnavailableError(
+        "cache: what was imported must be written, got no end of it in time");
+  };
   for (std::size_t i = 0; i < pack->size(); ++i) {
+    // A remote cache gives up what finds no room among the writes that wait.
+    if (i % 64 == 63) KILN_RETURN_IF_ERROR(written());
     absl::StatusOr<cache::Artifact> artifact = pack->artifact(i);
     if (!artifact.ok()) return annotate(artifact.status(), arguments.path);
     if (artifact->kind == "host_object" && !pack->is_signed()) {
@@ -140,9 +164,7 @@ absl::StatusOr<Exit> import_pack(const Session& session, const PackArguments& ar
         tools::store(runtime).put(std::make_shared<const cache::Artifact>(*std::move(artifact))));
   }
   KILN_ASSIGN_OR_RETURN(const std::size_t records, import_records(*pack));
-  if (!tools::store(runtime).flush(absl::Minutes(10)))
-    return absl::UnavailableError(
-        "cache: what was imported must be written, got no end of it in time");
+  KILN_RETURN_IF_ERROR(written());
   if (session.json) {
     Json json;
     json["entries"] = static_cast<std::int64_t>(pack->size()) - refused;
@@ -187,14 +209,21 @@ absl::StatusOr<Exit> make_key(const Session& session, const std::string& path) {
 void add_cache_packs(CLI::App& cache, Session& session) {
   auto arguments = std::make_shared<PackArguments>();
   CLI::App* export_command =
-      cache.add_subcommand("export", "write all artifacts into one file, a pack");
+      cache.add_subcommand("export", "write artifacts into one file, a pack");
   export_command->add_option("PACK", arguments->path, "the file to write")->required();
   export_command
       ->add_option("--sign-key", arguments->key_file,
                    "a file made by keygen; default KILN_SIGNING_KEY")
       ->type_name("FILE");
+  CLI::Option* const calls = export_command->add_option(
+      "--calls", arguments->calls, "only what the calls of this file need; - is stdin");
+  add_device_options(*export_command, arguments->devices);
+  for (const char* name : {"--board", "--arch", "--device"})
+    export_command->get_option(name)->needs(calls);
   examples(*export_command, {{"kiln cache export kernels.kpack", "all that is in the cache folder"},
-                             {"kiln cache export kernels.kpack --sign-key release.key", "signed"}});
+                             {"kiln cache export kernels.kpack --sign-key release.key", "signed"},
+                             {"kiln cache export kernels.kpack --calls calls.jsonl --board h200",
+                              "what these calls need, no more"}});
   export_command->callback([&session, arguments] {
     session.command = [&session, arguments] { return export_pack(session, *arguments); };
   });

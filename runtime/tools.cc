@@ -62,6 +62,7 @@ absl::StatusOr<PlannedProgram> plan_program(Runtime& runtime, DeviceSupport& sup
   const absl::StatusOr<CompilerId> id = support.compiler().id();
   if (!id.ok() && look_up != LookUp::by_source_too) return id.status();
   planned.wanted = runtime.impl().engine.describe(request, id.ok() ? *id : CompilerId());
+  if (support.compiler().makes_host_code()) planned.wanted.kind = cache::kHostObject;
   planned.key = planned.wanted.key;
   if (!id.ok()) planned.key.compiler = {};
   std::optional<cache::Found> found;
