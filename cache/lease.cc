@@ -2,6 +2,8 @@
 
 #include <kiln/status.h>
 
+#include "base/hash128.h"
+
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_split.h>
@@ -180,14 +182,21 @@ bool LeaseFiles::is_stale(const LeaseView& view, absl::Time seen_since) const {
 }
 
 void LeaseFiles::take_away(const std::string& path, const LeaseView& stale) {
-  // Renamed to a name of our own first: of several waiters one wins. It then looks at what it took,
-  // for between the verdict and the rename another may have taken the stale one away and made its
-  // own.
-  const std::string taken = absl::StrFormat("%s.%s", path, unique_suffix());
-  if (!dir_->fs().rename(path, taken).ok()) return;
-  const absl::StatusOr<LeaseView> view = look(taken);
-  if (view.ok() && !same_view(*view, stale)) dir_->fs().link(taken, path).IgnoreError();
-  dir_->fs().unlink(taken).IgnoreError();
+  // Whoever makes the claim's file may remove this one stale lease, and nobody else: a waiter whose
+  // verdict is old finds another lease below and leaves it alone. A claimant that died leaves a
+  // claim that is taken away like a lease.
+  const std::string claim = absl::StrFormat("%s.%s", path, to_hex(hash128(stale.content)));
+  const absl::StatusOr<Fd> fd = dir_->create_file(claim);
+  if (absl::IsAlreadyExists(fd.status())) {
+    const absl::StatusOr<LeaseView> other = look(claim);
+    if (other.ok() && is_stale(*other, absl::Now())) take_away(claim, *other);
+    return;
+  }
+  if (!fd.ok()) return;
+  const bool claimed = write_all(dir_->fs(), *fd, lease_text()).ok();
+  const absl::StatusOr<LeaseView> now = look(path);
+  if (claimed && now.ok() && same_view(*now, stale)) dir_->fs().unlink(path).IgnoreError();
+  dir_->fs().unlink(claim).IgnoreError();
 }
 
 std::optional<std::uint64_t> LeaseFiles::artifact_inode(const CompileKey& key) {

@@ -7,6 +7,7 @@
 #include "cache/pack.h"
 #include "cache/tuning_files.h"
 #include "cli/cache_folder.h"
+#include "cli/help.h"
 #include "cli/session.h"
 #include "cli/tune.h"
 #include "runtime/tools.h"
@@ -188,14 +189,19 @@ void add_cache_packs(CLI::App& cache, Session& session) {
   CLI::App* export_command =
       cache.add_subcommand("export", "write all artifacts into one file, a pack");
   export_command->add_option("PACK", arguments->path, "the file to write")->required();
-  export_command->add_option("--sign-key", arguments->key_file,
-                             "a file made by keygen; default KILN_SIGNING_KEY");
+  export_command
+      ->add_option("--sign-key", arguments->key_file,
+                   "a file made by keygen; default KILN_SIGNING_KEY")
+      ->type_name("FILE");
+  examples(*export_command, {{"kiln cache export kernels.kpack", "all that is in the cache folder"},
+                             {"kiln cache export kernels.kpack --sign-key release.key", "signed"}});
   export_command->callback([&session, arguments] {
     session.command = [&session, arguments] { return export_pack(session, *arguments); };
   });
   CLI::App* import_command =
       cache.add_subcommand("import", "put a pack's artifacts into the cache folder");
   import_command->add_option("PACK", arguments->path, "the file to read")->required();
+  examples(*import_command, {{"kiln cache import kernels.kpack", "into the cache folder"}});
   import_command->callback([&session, arguments] {
     session.command = [&session, arguments] { return import_pack(session, *arguments); };
   });
@@ -203,6 +209,8 @@ void add_cache_packs(CLI::App& cache, Session& session) {
   CLI::App* keygen =
       cache.add_subcommand("keygen", "make a key that signs packs, and print its public half");
   keygen->add_option("FILE", *path, "where to write the signing key")->required();
+  examples(*keygen, {{"kiln cache keygen release.key",
+                      "keep the file secret, set KILN_TRUSTED_KEYS to what is printed"}});
   keygen->callback([&session, path] {
     session.command = [&session, path] { return make_key(session, *path); };
   });

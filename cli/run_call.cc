@@ -117,7 +117,9 @@ class CallRunner {
       KILN_RETURN_IF_ERROR(warmed.status());
       report.build_seconds = seconds_since(start);
     }
-    const auto planned = tools::explain_call(op_, call_.args, type, facts, /*look_up=*/!may_build);
+    const auto planned = may_build
+                             ? tools::explain_call(op_, call_.args, type, facts, /*look_up=*/false)
+                             : tools::look_up_call(op_, call_.args, type, facts);
     if (!planned.ok()) return may_build ? planned.status() : absl::OkStatus();
     for (std::size_t k = 0; k < planned->size(); ++k) {
       const tools::PlannedKernel& kernel = (*planned)[k];

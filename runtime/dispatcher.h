@@ -9,6 +9,7 @@
 #include "base/mutex.h"
 #include "runtime/hit_table.h"
 #include "runtime/select.h"
+#include "runtime/tune_record.h"
 
 #include <absl/status/statusor.h>
 #include <absl/time/time.h>
@@ -120,11 +121,18 @@ class Dispatcher {
                               const Device& device, const DeviceFacts& facts) const;
   absl::StatusOr<const EntryRow*> built_entry(const Wanted& wanted, const MissOptions& options);
   // Another implementation that is built and serves `call`; null where there is none, or not one.
-  const EntryRow* stand_in(const Wanted& preferred, CallRef call);
+  const EntryRow* stand_in(const Wanted& preferred, CallRef call, bool capturing);
+  // The entry of `wanted`, made now because another op has loaded all that it needs; else null.
+  const EntryRow* entry_of_loaded(const Wanted& wanted);
+  std::shared_ptr<Flight> find_flight(const Wanted& wanted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  EntryRow* add_entry(const Wanted& wanted, std::unique_ptr<Kernel> kernel)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Runs the flight here unless somebody does already.
   void run(const std::shared_ptr<Flight>& flight);
   void run_in_background(std::function<void()> job);
   absl::Status build(Flight& flight);
+  // What a stored winner of the entry's kernel is found by.
+  TuneKey key_of(const Wanted& wanted, std::size_t ordinal) const;
   absl::Status load(Kernel& kernel, std::size_t ordinal, const Flight& flight,
                     const std::string& who);
 

@@ -282,6 +282,10 @@ absl::Status OpCore::call(Op& op, const Stream& stream, std::span<const Tensor* 
         return internal::guarded(absl::StrFormat("%s: target %s", s.op, target),
                                  [&] { return kernel->run(stream, ready, outputs, execution); });
       });
+  // What the call itself is at fault for would fail again. All else is worth warming: also what a
+  // deadline, a missing device or `forbid` has stopped.
+  if (!absl::IsInvalidArgument(status) && !absl::IsUnimplemented(status))
+    record_for_warming(stream, args, execution, key);
   KILN_RETURN_IF_ERROR(status);
   if (options_.record_calls) record({std::move(args), stream.device, std::move(served_by)});
   return absl::OkStatus();

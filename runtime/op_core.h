@@ -3,6 +3,7 @@
 
 #include <kiln/op.h>
 
+#include "base/hash128.h"
 #include "base/mutex.h"
 #include "runtime/dispatcher.h"
 #include "runtime/hit_table.h"
@@ -17,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -81,6 +83,9 @@ class OpCore {
   std::optional<CallRecord> last_call() const;
 
  private:
+  // Appends a call to the runtime's file of recorded calls, where it has one. Not on the hit path.
+  void record_for_warming(const Stream& stream, const CallArgs& args, const ParamValues& execution,
+                          const std::vector<std::uint64_t>& key);
   absl::Status call_in_tree(Op& op, const CallView& view, const CallArgs& args,
                             const std::vector<std::uint64_t>& key, std::vector<std::string>& keys);
   absl::Status check_tensors(const Stream& stream, std::span<const Tensor* const> inputs,
@@ -110,6 +115,7 @@ class OpCore {
   mutable Mutex mutex_;
   std::map<std::pair<std::string, void*>, Scratches> scratch_ ABSL_GUARDED_BY(mutex_);
   std::optional<CallRecord> last_call_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_set<Hash128, Hash128Hasher> recorded_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace kiln::inline v1

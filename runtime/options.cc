@@ -127,6 +127,7 @@ RuntimeOptions RuntimeOptions::from_environment() {
   options.cxx = env("KILN_CXX");
   options.backend_path = split(env("KILN_BACKEND_PATH"), ':');
   options.disabled_backends = split(env("KILN_DISABLE_BACKENDS"), ',');
+  options.record_calls_file = env("KILN_RECORD_CALLS");
   options.trace_file = env("KILN_TRACE");
   options.log_selection = env("KILN_LOG") == "select";
   read_select(options);

@@ -68,6 +68,7 @@ Runtime::Impl::Impl(RuntimeOptions runtime_options)
       store(cache::make_store(store_options(options))),
       records(record_options(options)),
       trace(Trace::open(options.trace_file)),
+      recorder(internal::CallRecorder::open(options.record_calls_file)),
       engine(sources, *store, options.jobs > 0 ? options.jobs : jit::usable_cores(), trace.get()) {}
 
 Runtime::Runtime(RuntimeOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {
@@ -256,6 +257,7 @@ RuntimeStats Runtime::stats() const {
   stats.sweeps = impl_->sweeps.load();
   stats.tuned_loads = impl_->tuned_loads.load();
   stats.fact_reads = impl_->fact_reads.load();
+  if (impl_->recorder != nullptr) stats.calls_recorded = impl_->recorder->recorded();
   if (impl_->workers != nullptr) {
     const jit::WorkerStats workers = impl_->workers->stats();
     stats.workers_started = workers.started;

@@ -10,6 +10,7 @@
 #include "cache/tuning_files.h"
 #include "jit/engine.h"
 #include "jit/worker_compiler.h"
+#include "runtime/call_recorder.h"
 #include "runtime/modules.h"
 #include "runtime/registry_contents.h"
 
@@ -39,6 +40,11 @@ struct Runtime::Impl {
                            const DeviceFacts& facts, const Config& config, CompilePolicy policy,
                            const std::string& who);
 
+  // Whether all that `kernel` needs on a device is loaded there already, for another op. Compiles
+  // and loads nothing.
+  bool is_loaded(Kernel& kernel, DeviceSupport& support, const Device& device,
+                 const DeviceFacts& facts, const Config& config);
+
   // Asks all detectors for `device`: the one target that claims it, "" for none, AmbiguousTarget
   // for several.
   absl::StatusOr<std::string> detect_target(const Device& device);
@@ -50,8 +56,9 @@ struct Runtime::Impl {
   const RuntimeOptions options;
   jit::Sources sources;
   std::unique_ptr<cache::Store> store;
-  const cache::TuningFiles records;
-  const std::unique_ptr<Trace> trace;  // null: none is written
+  const cache::TuningFiles records;                        // of tuning sweeps
+  const std::unique_ptr<Trace> trace;                      // null: none is written
+  const std::unique_ptr<internal::CallRecorder> recorder;  // null: no calls are recorded
   jit::Engine engine;
   internal::Modules modules;
   const jit::WorkerCompiler* workers = nullptr;  // owned by CUDA's device support; null: none

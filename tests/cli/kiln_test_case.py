@@ -60,13 +60,13 @@ class KilnTestCase(unittest.TestCase):
             file.write(text)
         return self.path(name)
 
-    def kiln(self, *words, stdin=None, env=None):
+    def kiln(self, *words, stdin=None, env=None, **popen):
         environment = {k: v for k, v in os.environ.items() if not k.startswith("KILN_")}
         environment["KILN_CACHE_DIR"] = self.cache
         environment.update(env or {})
         words = [json.dumps(word) if isinstance(word, dict) else str(word) for word in words]
         return Result(
-            subprocess.run([KILN, *words], input=stdin, env=environment, capture_output=True, text=True, timeout=300)
+            subprocess.run([KILN, *words], input=stdin, env=environment, capture_output=True, text=True, timeout=300, **popen)
         )
 
     def ok(self, *words, **options):

@@ -70,8 +70,9 @@ struct RuntimeOptions {
   bool load_installed_backends = true;    // those beside the library; tests leave them out
   std::vector<std::string> disabled_backends;      // KILN_DISABLE_BACKENDS
   std::vector<std::string> only, exclude, prefer;  // KILN_SELECT="only=a,b;exclude=c;prefer=d"
-  std::string trace_file;      // KILN_TRACE: spans for Perfetto are appended to it
-  bool log_selection = false;  // KILN_LOG=select
+  std::string record_calls_file;  // KILN_RECORD_CALLS: each distinct call is appended to it, once
+  std::string trace_file;         // KILN_TRACE: spans for Perfetto are appended to it
+  bool log_selection = false;     // KILN_LOG=select
   KILN_EXPORT static RuntimeOptions from_environment();
 };
 
