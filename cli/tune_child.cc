@@ -71,6 +71,10 @@ absl::StatusOr<Json> sweep_here(const Json& request) {
 absl::StatusOr<Exit> child() {
   // The parent must not leave a sweep behind, however it ends.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // What ends the parent's command tidily must not look like a candidate that took its process
+  // down.
+  std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGTERM, SIG_IGN);
   KILN_ASSIGN_OR_RETURN(const std::string text, read_input("-"));
   Json last;
   try {
