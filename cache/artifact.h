@@ -2,6 +2,7 @@
 #define KILN_CACHE_ARTIFACT_H_
 
 #include <kiln/export.h>
+#include <kiln/shared_text.h>
 
 #include "base/hash128.h"
 
@@ -24,7 +25,7 @@ inline constexpr std::uint32_t kArtifactFormatVersion = 1;
 // so that a hash collision is a miss, and a miss can be explained field by field.
 struct KeyField {
   std::string name;
-  std::string value;
+  SharedText value;  // sources are in many artifacts, and are compared at each hit
   bool operator==(const KeyField&) const = default;
 };
 
@@ -45,6 +46,9 @@ struct CompileKeyHasher {
     return static_cast<std::size_t>(k.source.low ^ (k.compiler.low * 0x9e3779b97f4a7c15ull));
   }
 };
+
+// The kind of an image that is code for the process that loads it: never taken from other machines.
+inline constexpr std::string_view kHostObject = "host_object";
 
 // The compiled result of a program. Immutable once made; shared as `std::shared_ptr<const
 // Artifact>`.

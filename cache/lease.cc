@@ -65,7 +65,6 @@ class HeldLease {
   HeldLease(const HeldLease&) = delete;
   HeldLease& operator=(const HeldLease&) = delete;
   const Fd& fd() const { return fd_; }
-  const LeaseFiles& files() const { return *files_; }
 
  private:
   const std::shared_ptr<LeaseFiles> files_;
@@ -74,36 +73,16 @@ class HeldLease {
   const pid_t pid_;
 };
 
-class Lease::Impl {
- public:
-  Impl(std::shared_ptr<const HeldLease> held, const CompileKey& key)
-      : held_(std::move(held)), key_(key) {}
-  ~Impl() {
-    if (held_->files().keeper()) held_->files().keeper()(key_, held_);
-  }
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
-
- private:
-  const std::shared_ptr<const HeldLease> held_;
-  const CompileKey key_;
-};
-
-Lease::Lease() = default;
-Lease::Lease(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Lease::Lease(Lease&&) noexcept = default;
-Lease& Lease::operator=(Lease&&) noexcept = default;
-Lease::~Lease() = default;
-
 LeaseFiles::LeaseFiles(std::shared_ptr<const CacheDir> dir, absl::Duration lease_wait,
                        absl::Duration heartbeat)
     : dir_(std::move(dir)), lease_wait_(lease_wait), heartbeat_(dir_->fs(), heartbeat) {}
 
-absl::StatusOr<Lease> LeaseFiles::acquire(const CompileKey& key, absl::Time deadline) {
+absl::StatusOr<LeaseFiles::Acquired> LeaseFiles::acquire(const CompileKey& key,
+                                                         absl::Time deadline) {
   const std::string path = dir_->lease_path(key);
-  const auto without = [this](const absl::Status& why) -> absl::StatusOr<Lease> {
+  const auto without = [this](const absl::Status& why) -> absl::StatusOr<Acquired> {
     KILN_RETURN_IF_ERROR(dir_->trouble(why));
-    return Lease();
+    return Acquired();
   };
   if (!dir_->state().ok()) return without(dir_->state());
   if (const absl::Status made = dir_->make_folder(dir_->lease_folder()); !made.ok())
@@ -114,9 +93,9 @@ absl::StatusOr<Lease> LeaseFiles::acquire(const CompileKey& key, absl::Time dead
   absl::Time seen_since;
   absl::Duration pause = kFirstPoll;
   for (bool waited = false;; waited = true) {
-    if (waited && built_meanwhile(key, inode_before)) return Lease();
-    absl::StatusOr<Lease> mine = create(path, key);
-    if (mine.ok()) return mine;
+    if (waited && built_meanwhile(key, inode_before)) return Acquired{.is_built = true};
+    absl::StatusOr<std::shared_ptr<const void>> mine = create(path);
+    if (mine.ok()) return Acquired{.held = *std::move(mine)};
     if (!absl::IsAlreadyExists(mine.status())) return without(mine.status());
     if (!waited) ++waits_;
 
@@ -145,7 +124,7 @@ absl::StatusOr<Lease> LeaseFiles::acquire(const CompileKey& key, absl::Time dead
   }
 }
 
-absl::StatusOr<Lease> LeaseFiles::create(const std::string& path, const CompileKey& key) {
+absl::StatusOr<std::shared_ptr<const void>> LeaseFiles::create(const std::string& path) {
   KILN_ASSIGN_OR_RETURN(Fd fd, dir_->create_file(path));
   if (const absl::Status written = write_all(dir_->fs(), fd, lease_text()); !written.ok()) {
     dir_->fs().unlink(path).IgnoreError();
@@ -153,7 +132,7 @@ absl::StatusOr<Lease> LeaseFiles::create(const std::string& path, const CompileK
   }
   auto held = std::make_shared<const HeldLease>(shared_from_this(), path, std::move(fd));
   heartbeat_.add(&held->fd());
-  return Lease(std::make_unique<Lease::Impl>(std::move(held), key));
+  return std::shared_ptr<const void>(std::move(held));
 }
 
 void LeaseFiles::release(const std::string& path, const Fd& fd) {

@@ -61,12 +61,45 @@ std::string field(const std::vector<cache::KeyField>& fields, std::string_view n
   return "";
 }
 
+Json layers_json(const cache::Store& store) {
+  Json layers = Json::array();
+  for (const cache::LayerInfo& layer : store.layers()) {
+    Json one;
+    one["path"] = layer.path;
+    one["kind"] = layer.is_pack ? "pack" : "folder";
+    one["signed"] = layer.is_signed;
+    one["artifacts"] = layer.artifacts >= 0 ? Json(layer.artifacts) : Json();
+    one["hits"] = layer.hits;
+    one["skipped"] = layer.reason.empty() ? Json() : Json(layer.reason);
+    layers.push_back(std::move(one));
+  }
+  return layers;
+}
+
+Json remote_json(const std::optional<cache::RemoteInfo>& remote) {
+  if (!remote) return {};
+  const cache::RemoteStats& counted = remote->stats;
+  Json json;
+  json["address"] = remote->address;
+  json["skipped"] = remote->reason.empty() ? Json() : Json(remote->reason);
+  json["left_alone"] = remote->is_left_alone;
+  for (const auto& [name, count] :
+       {std::pair("hits", counted.hits), std::pair("misses", counted.misses),
+        std::pair("stored", counted.stored), std::pair("errors", counted.errors),
+        std::pair("damaged", counted.damaged), std::pair("not_asked", counted.skipped),
+        std::pair("opened", counted.opened), std::pair("dropped", counted.dropped),
+        std::pair("lease_waits", counted.lease_waits)})
+    json[name] = count;
+  return json;
+}
+
 absl::StatusOr<Exit> stats(const Session& session) {
   KILN_ASSIGN_OR_RETURN(const std::string dir, cache_folder());
   const std::vector<CacheFile> files = files_below(dir + "/v1");
   std::int64_t bytes = 0;
   for (const CacheFile& file : files) bytes += file.bytes;
-  const cache::StoreStats counted = tools::store(Runtime::instance()).stats();
+  const cache::Store& store = tools::store(Runtime::instance());
+  const cache::StoreStats counted = store.stats();
   const auto set_aside = static_cast<std::int64_t>(files_below(dir + "/quarantine").size());
   if (session.json) {
     Json json;
@@ -79,11 +112,21 @@ absl::StatusOr<Exit> stats(const Session& session) {
     json["quarantined"] = set_aside;
     json["evicted"] = counted.evicted;
     json["errors"] = counted.errors;
+    json["layers"] = layers_json(store);
+    json["remote"] = remote_json(store.remote());
     print_json(json);
     return Exit::ok;
   }
   std::printf("%s\n%zu artifacts, %lld bytes; %lld set aside as damaged\n", dir.c_str(),
               files.size(), static_cast<long long>(bytes), static_cast<long long>(set_aside));
+  for (const cache::LayerInfo& layer : store.layers()) {
+    std::printf("layer %s: %s\n", layer.path.c_str(),
+                layer.reason.empty() ? "used" : ("skipped: " + layer.reason).c_str());
+  }
+  if (const std::optional<cache::RemoteInfo> remote = store.remote()) {
+    std::printf("remote %s\n", remote->reason.empty() ? remote->address.c_str()
+                                                      : ("skipped: " + remote->reason).c_str());
+  }
   return Exit::ok;
 }
 

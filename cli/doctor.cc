@@ -160,6 +160,7 @@ absl::StatusOr<Exit> doctor(const Session& session) {
   check_archs(runtime, checks);
   checks.push_back(check_host_compiler(runtime));
   for (Check& check : check_cache(runtime, complaints)) checks.push_back(std::move(check));
+  for (Check& check : check_remote(runtime)) checks.push_back(std::move(check));
   check_backends(runtime, std::move(probed), checks);
   Json json;
   json["checks"] = Json::array();

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -228,6 +229,18 @@ std::vector<Check> check_cache(Runtime& runtime, const std::string& complaints) 
                              "`kiln cache export`"});
   }
   return checks;
+}
+
+std::vector<Check> check_remote(Runtime& runtime) {
+  cache::Store& store = tools::store(runtime);
+  const std::optional<cache::RemoteInfo> remote = store.remote();
+  if (!remote) return {};
+  if (!remote->reason.empty())
+    return {{"remote cache", false, remote->reason, "see KILN_CACHE_REMOTE"}};
+  const absl::Status answer = store.check_remote();
+  if (answer.ok()) return {{"remote cache", true, remote->address + " answers", ""}};
+  return {{"remote cache", false, remote->address + ": " + message_of(answer),
+           "see KILN_CACHE_REMOTE; without it this machine builds what others have"}};
 }
 
 std::vector<Check> check_recording(const RuntimeOptions& options) {

@@ -42,6 +42,8 @@ Check check_environment(const std::string& complaints);
 std::vector<Check> check_compiling(Runtime& runtime, Warnings& warnings);
 // `complaints`: what was logged when the store was made.
 std::vector<Check> check_cache(Runtime& runtime, const std::string& complaints);
+// Empty where none is wanted; else asks it.
+std::vector<Check> check_remote(Runtime& runtime);
 std::vector<Check> check_recording(const RuntimeOptions& options);
 
 }  // namespace kiln::cli

@@ -1,4 +1,5 @@
 #include "cli/session.h"
+#include "cli/tune_child.h"
 
 #include <CLI/CLI.hpp>
 
@@ -30,6 +31,8 @@ void build_app(CLI::App& app, Session& session) {
   kiln::cli::add_warm(app, session);
   kiln::cli::add_compile(app, session);
   kiln::cli::add_cache(app, session);
+  kiln::cli::add_tune(app, session);
+  kiln::cli::add_tune_child(app, session);
   kiln::cli::add_why(app, session);
   kiln::cli::add_check(app, session);
   kiln::cli::add_doctor(app, session);

@@ -1,7 +1,7 @@
 #include "cli/run_call.h"
 
-#include "cli/tensor_buffer.h"
-#include "cli/test_values.h"
+#include "runtime/tensor_buffer.h"
+#include "runtime/test_values.h"
 #include "runtime/tools.h"
 
 #include <absl/strings/str_format.h>
@@ -13,7 +13,10 @@
 namespace kiln::cli {
 namespace {
 
+using internal::compare;
 using internal::ParsedCall;
+using internal::TensorBuffer;
+using internal::TestValues;
 
 double seconds_since(absl::Time start) { return absl::ToDoubleSeconds(absl::Now() - start); }
 

@@ -55,6 +55,7 @@ void add_cache(CLI::App& app, Session& session);
 void add_why(CLI::App& app, Session& session);
 void add_check(CLI::App& app, Session& session);
 void add_doctor(CLI::App& app, Session& session);
+void add_tune(CLI::App& app, Session& session);
 void add_probe_plugin(CLI::App& app, Session& session);
 // `kiln help`, `kiln completion` and `kiln man`.
 void add_help(CLI::App& app, Session& session);

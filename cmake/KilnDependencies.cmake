@@ -22,6 +22,12 @@ endfunction()
 kiln_find_library(xxhash xxhash.h xxhash)
 kiln_find_library(zstd zstd.h zstd)
 kiln_find_library(sodium sodium.h sodium)
+kiln_find_library(hiredis hiredis/hiredis.h hiredis)
+
+# libcurl is opened at run time, where a remote cache is configured: linked, it would cost every process 25 ms of start.
+find_path(KILN_CURL_INCLUDE curl/curl.h REQUIRED)
+add_library(kiln_curl_headers INTERFACE)
+target_include_directories(kiln_curl_headers SYSTEM INTERFACE ${KILN_CURL_INCLUDE})
 
 # Debian's Abseil package names the shared libraries; a portable build takes the archives beside them.
 add_library(kiln_absl INTERFACE)

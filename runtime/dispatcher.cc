@@ -169,6 +169,14 @@ const EntryRow* Dispatcher::stand_in(const Wanted& preferred, CallRef call, bool
   return entries[static_cast<std::size_t>(chosen - built.rows.begin())];
 }
 
+const EntryRow* Dispatcher::row_of(const void* served) const {
+  MutexLock lock(mutex_);
+  for (const EntryRow& entry : entries_) {
+    if (entry.as_interface == served) return &entry;
+  }
+  return nullptr;
+}
+
 std::vector<const EntryRow*> Dispatcher::entries() const {
   MutexLock lock(mutex_);
   std::vector<const EntryRow*> out;

@@ -7,11 +7,11 @@
 #include "base/mutex.h"
 #include "runtime/dispatcher.h"
 #include "runtime/hit_table.h"
+#include "runtime/op_tuning.h"
 #include "runtime/target_serving.h"
 
 #include <absl/status/statusor.h>
 
-#include <atomic>
 #include <cstdint>
 #include <future>
 #include <map>
@@ -54,14 +54,25 @@ class OpCore {
   absl::Status call(Op& op, const Stream& stream, std::span<const Tensor* const> inputs,
                     std::span<const Tensor* const> outputs, const ParamValues& execution_params);
 
+  // What serves the kernel calls of a plan, built if need be, and tuned if that was asked for.
+  struct Resolved {
+    std::vector<const void*> kernels;
+    bool stand_ins = false;
+  };
+  absl::StatusOr<Resolved> resolve(const std::vector<KernelCall>& plan, const Device& device,
+                                   const internal::MissOptions& options, const CallArgs& args,
+                                   const ParamValues& execution);
+
   std::shared_future<absl::Status> prefetch(const absl::StatusOr<std::vector<KernelCall>>& plan,
                                             const Device& device);
 
   // The memory of calls: what serves tensors of known dtypes, shapes, strides and alignment.
   internal::HitTable& memory() { return memory_; }
   internal::TargetServing& serving() { return serving_; }
-  void mark_tuning() { tuning_.store(true, std::memory_order_relaxed); }
-  bool tuning() const { return tuning_.load(std::memory_order_relaxed); }
+  internal::OpTuning& tuning() { return tuning_; }
+  // The op that this is the core of; set before any call.
+  void adopt(Op& op) { op_ = &op; }
+  absl::Status execute(const CallView& call) { return op_->execute(call); }
 
   absl::StatusOr<void*> workspace(const Stream& stream, std::size_t bytes);
   void record(CallRecord record);
@@ -92,7 +103,8 @@ class OpCore {
   std::vector<std::unique_ptr<internal::Dispatcher>> dispatchers_;
   internal::HitTable memory_;
   internal::TargetServing serving_;
-  std::atomic<bool> tuning_{false};
+  internal::OpTuning tuning_;
+  Op* op_ = nullptr;
 
   // Scratch memory of one stream: the last block is in use, older ones may still be named by
   // captured graphs.

@@ -25,9 +25,10 @@ absl::StatusOr<DeviceFacts> Runtime::Impl::facts(DeviceSupport& support, const D
 
 absl::Status Runtime::Impl::load_kernel(Kernel& kernel, DeviceSupport& support,
                                         const Device& device, const DeviceFacts& facts,
-                                        CompilePolicy policy, const std::string& who) {
+                                        const Config& config, CompilePolicy policy,
+                                        const std::string& who) {
   auto loaded = std::make_unique<Loaded>();
-  loaded->config = kernel.default_config(facts);
+  loaded->config = config;
   loaded->facts = facts;
   loaded->support = &support;
   jit::BuildOptions build_options;
@@ -64,10 +65,10 @@ absl::Status Runtime::Impl::load_kernel(Kernel& kernel, DeviceSupport& support,
 }
 
 bool Runtime::Impl::is_loaded(Kernel& kernel, DeviceSupport& support, const Device& device,
-                              const DeviceFacts& facts) {
+                              const DeviceFacts& facts, const Config& config) {
   std::vector<Program> programs;
   const absl::Status stated = internal::guarded("programs", [&] {
-    programs = kernel.programs(facts, kernel.default_config(facts));
+    programs = kernel.programs(facts, config);
     return absl::OkStatus();
   });
   const absl::StatusOr<CompilerId> id = support.compiler().id();
