@@ -164,7 +164,7 @@ Json fields_json(const std::vector<cache::KeyField>& fields, bool with_text) {
     json["name"] = one.name;
     json["value"] = is_text && !with_text ? absl::StrFormat("(%d bytes, xxh3 %s)", one.value.size(),
                                                             to_hex(hash128(one.value)))
-                                          : one.value;
+                                          : one.value.str();
     list_of_fields.push_back(std::move(json));
   }
   return list_of_fields;

@@ -26,6 +26,10 @@ class SharedText {
   operator std::string_view() const { return str(); }
   const char* c_str() const { return str().c_str(); }
   std::size_t size() const { return str().size(); }
+  // Another text for this holder alone.
+  SharedText& operator+=(std::string_view more) {
+    return *this = SharedText(str() + std::string(more));
+  }
 
   friend bool operator==(const SharedText& a, const SharedText& b) {
     return a.text_ == b.text_ || a.str() == b.str();
