@@ -80,9 +80,8 @@ const EntryRow* Dispatcher::entry_of_loaded(const Wanted& wanted) {
         !runtime_.is_loaded(*kernel, *wanted.support, wanted.device, wanted.facts, *config))
       return nullptr;
     kernel->set_tuner(tuner_);
-    const absl::Status loaded =
-        runtime_.load_kernel(*kernel, *wanted.support, wanted.device, wanted.facts, *config,
-                             CompilePolicy::forbid, who);
+    const absl::Status loaded = runtime_.load_kernel(
+        *kernel, *wanted.support, wanted.device, wanted.facts, *config, CompilePolicy::forbid, who);
     if (!loaded.ok()) return nullptr;
   }
   MutexLock lock(mutex_);
