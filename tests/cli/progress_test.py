@@ -42,10 +42,12 @@ class ProgressTest(KilnTestCase):
         return process.wait(timeout=300), text.decode()
 
     def test_a_terminal_gets_one_line_that_is_written_over(self):
-        code, text = self.on_a_terminal("warm", norms(64, 128, 256), "--arch", "90", "--jobs", "1")
+        lengths = [32 * i for i in range(1, 13)]
+        code, text = self.on_a_terminal("warm", norms(*lengths), "--arch", "90", "--jobs", "1")
         self.assertEqual(code, 0, text)
-        self.assertRegex(text, r"\[0/3\]: layer_norm\w* for h200")
-        self.assertRegex(text, r"\[1/3\] \d+\.\d/s, \d+ s left: layer_norm\w* for h200")
+        self.assertRegex(text, r"\[0/12\]: layer_norm\w* for h200")
+        self.assertRegex(text, r"\[\d+/12\] \d+\.\d/s, \d+ s left: layer_norm\w* for h200")
+        self.assertRegex(text, r"\[12/12\] ")
         self.assertEqual(text.count("\n"), 1)  # only the line before the first
         self.assertTrue(text.endswith("\r\x1b[K"), repr(text[-40:]))
 
