@@ -2,6 +2,7 @@
 #define KILN_CACHE_ARTIFACT_H_
 
 #include <kiln/export.h>
+#include <kiln/shared_text.h>
 
 #include "base/hash128.h"
 
@@ -17,11 +18,14 @@
 
 namespace kiln::cache {
 
+// Part of every file and every key; raised with each change of the layout (docs/cache_format.md).
+inline constexpr std::uint32_t kArtifactFormatVersion = 1;
+
 // One named part of what a compile key was made of, with its full value: a hit compares them all,
 // so that a hash collision is a miss, and a miss can be explained field by field.
 struct KeyField {
   std::string name;
-  std::string value;
+  SharedText value;  // sources are in many artifacts, and are compared at each hit
   bool operator==(const KeyField&) const = default;
 };
 
@@ -42,6 +46,9 @@ struct CompileKeyHasher {
     return static_cast<std::size_t>(k.source.low ^ (k.compiler.low * 0x9e3779b97f4a7c15ull));
   }
 };
+
+// The kind of an image that is code for the process that loads it: never taken from other machines.
+inline constexpr std::string_view kHostObject = "host_object";
 
 // The compiled result of a program. Immutable once made; shared as `std::shared_ptr<const
 // Artifact>`.

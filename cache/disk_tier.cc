@@ -66,7 +66,7 @@ class DiskTier final : public Tier {
     if (!loaded.ok()) return failed_find(loaded.status());
     counters_.bytes_read += loaded->bytes;
     if (!same_request(loaded->artifact, wanted)) return Shared();
-    return std::make_shared<const Artifact>(std::move(loaded->artifact));
+    return with_fields_of(wanted, std::move(loaded->artifact));
   }
 
   absl::StatusOr<Shared> find_by_source(const Artifact& wanted, bool named_only) override {

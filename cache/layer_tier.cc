@@ -9,6 +9,8 @@
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_split.h>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +26,7 @@ constexpr std::int64_t kMaxManifestBytes = 64 << 20;
 
 // One layer: a folder in the form of a cache folder, or a pack.
 struct Layer {
+  std::unique_ptr<std::atomic<std::int64_t>> hits = std::make_unique<std::atomic<std::int64_t>>(0);
   std::string path;
   absl::Status state;  // why it is skipped
   std::unique_ptr<CacheDir> folder;
@@ -82,8 +85,10 @@ class RealLayerTier final : public LayerTier {
   std::vector<LayerInfo> layers() const override {
     std::vector<LayerInfo> out;
     for (const Layer& layer : layers_) {
-      LayerInfo info{
-          .path = layer.path, .is_pack = layer.pack != nullptr, .reason = message_of(layer.state)};
+      LayerInfo info{.path = layer.path,
+                     .is_pack = layer.pack != nullptr,
+                     .hits = layer.hits->load(),
+                     .reason = message_of(layer.state)};
       if (layer.pack != nullptr) {
         info.artifacts = static_cast<std::int64_t>(layer.pack->size());
         info.is_signed = layer.pack->is_signed();
@@ -115,7 +120,7 @@ class RealLayerTier final : public LayerTier {
     if (absl::IsNotFound(loaded.status())) return Shared();
     KILN_RETURN_IF_ERROR(loaded.status());
     if (!same_request(loaded->artifact, wanted)) return Shared();
-    return std::make_shared<const Artifact>(std::move(loaded->artifact));
+    return with_fields_of(wanted, std::move(loaded->artifact));
   }
 
   // The first answer of a layer, in their order. One that is damaged or refused is passed over, and
@@ -133,6 +138,7 @@ class RealLayerTier final : public LayerTier {
         continue;
       }
       if (*found == nullptr || !may_run(layer, **found)) continue;
+      ++*layer.hits;
       return found;
     }
     return Shared();
@@ -140,7 +146,7 @@ class RealLayerTier final : public LayerTier {
 
   // A host object is code of this very process.
   static bool may_run(const Layer& layer, const Artifact& artifact) {
-    if (artifact.kind != "host_object" || layer.pack == nullptr || layer.pack->is_signed())
+    if (artifact.kind != kHostObject || layer.pack == nullptr || layer.pack->is_signed())
       return true;
     log_once(LogLevel::warning, "cache/layer/host/" + layer.path,
              absl::StrFormat("cache layer %s: its host objects are not used: the pack must be "

@@ -2,6 +2,8 @@
 
 #include <kiln/status.h>
 
+#include "base/hash128.h"
+
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_split.h>
@@ -63,7 +65,6 @@ class HeldLease {
   HeldLease(const HeldLease&) = delete;
   HeldLease& operator=(const HeldLease&) = delete;
   const Fd& fd() const { return fd_; }
-  const LeaseFiles& files() const { return *files_; }
 
  private:
   const std::shared_ptr<LeaseFiles> files_;
@@ -72,36 +73,16 @@ class HeldLease {
   const pid_t pid_;
 };
 
-class Lease::Impl {
- public:
-  Impl(std::shared_ptr<const HeldLease> held, const CompileKey& key)
-      : held_(std::move(held)), key_(key) {}
-  ~Impl() {
-    if (held_->files().keeper()) held_->files().keeper()(key_, held_);
-  }
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
-
- private:
-  const std::shared_ptr<const HeldLease> held_;
-  const CompileKey key_;
-};
-
-Lease::Lease() = default;
-Lease::Lease(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Lease::Lease(Lease&&) noexcept = default;
-Lease& Lease::operator=(Lease&&) noexcept = default;
-Lease::~Lease() = default;
-
 LeaseFiles::LeaseFiles(std::shared_ptr<const CacheDir> dir, absl::Duration lease_wait,
                        absl::Duration heartbeat)
     : dir_(std::move(dir)), lease_wait_(lease_wait), heartbeat_(dir_->fs(), heartbeat) {}
 
-absl::StatusOr<Lease> LeaseFiles::acquire(const CompileKey& key, absl::Time deadline) {
+absl::StatusOr<LeaseFiles::Acquired> LeaseFiles::acquire(const CompileKey& key,
+                                                         absl::Time deadline) {
   const std::string path = dir_->lease_path(key);
-  const auto without = [this](const absl::Status& why) -> absl::StatusOr<Lease> {
+  const auto without = [this](const absl::Status& why) -> absl::StatusOr<Acquired> {
     KILN_RETURN_IF_ERROR(dir_->trouble(why));
-    return Lease();
+    return Acquired();
   };
   if (!dir_->state().ok()) return without(dir_->state());
   if (const absl::Status made = dir_->make_folder(dir_->lease_folder()); !made.ok())
@@ -112,9 +93,9 @@ absl::StatusOr<Lease> LeaseFiles::acquire(const CompileKey& key, absl::Time dead
   absl::Time seen_since;
   absl::Duration pause = kFirstPoll;
   for (bool waited = false;; waited = true) {
-    if (waited && built_meanwhile(key, inode_before)) return Lease();
-    absl::StatusOr<Lease> mine = create(path, key);
-    if (mine.ok()) return mine;
+    if (waited && built_meanwhile(key, inode_before)) return Acquired{.is_built = true};
+    absl::StatusOr<std::shared_ptr<const void>> mine = create(path);
+    if (mine.ok()) return Acquired{.held = *std::move(mine)};
     if (!absl::IsAlreadyExists(mine.status())) return without(mine.status());
     if (!waited) ++waits_;
 
@@ -143,7 +124,7 @@ absl::StatusOr<Lease> LeaseFiles::acquire(const CompileKey& key, absl::Time dead
   }
 }
 
-absl::StatusOr<Lease> LeaseFiles::create(const std::string& path, const CompileKey& key) {
+absl::StatusOr<std::shared_ptr<const void>> LeaseFiles::create(const std::string& path) {
   KILN_ASSIGN_OR_RETURN(Fd fd, dir_->create_file(path));
   if (const absl::Status written = write_all(dir_->fs(), fd, lease_text()); !written.ok()) {
     dir_->fs().unlink(path).IgnoreError();
@@ -151,7 +132,7 @@ absl::StatusOr<Lease> LeaseFiles::create(const std::string& path, const CompileK
   }
   auto held = std::make_shared<const HeldLease>(shared_from_this(), path, std::move(fd));
   heartbeat_.add(&held->fd());
-  return Lease(std::make_unique<Lease::Impl>(std::move(held), key));
+  return std::shared_ptr<const void>(std::move(held));
 }
 
 void LeaseFiles::release(const std::string& path, const Fd& fd) {
@@ -180,14 +161,21 @@ bool LeaseFiles::is_stale(const LeaseView& view, absl::Time seen_since) const {
 }
 
 void LeaseFiles::take_away(const std::string& path, const LeaseView& stale) {
-  // Renamed to a name of our own first: of several waiters one wins. It then looks at what it took,
-  // for between the verdict and the rename another may have taken the stale one away and made its
-  // own.
-  const std::string taken = absl::StrFormat("%s.%s", path, unique_suffix());
-  if (!dir_->fs().rename(path, taken).ok()) return;
-  const absl::StatusOr<LeaseView> view = look(taken);
-  if (view.ok() && !same_view(*view, stale)) dir_->fs().link(taken, path).IgnoreError();
-  dir_->fs().unlink(taken).IgnoreError();
+  // Whoever makes the claim's file may remove this one stale lease, and nobody else: a waiter whose
+  // verdict is old finds another lease below and leaves it alone. A claimant that died leaves a
+  // claim that is taken away like a lease.
+  const std::string claim = absl::StrFormat("%s.%s", path, to_hex(hash128(stale.content)));
+  const absl::StatusOr<Fd> fd = dir_->create_file(claim);
+  if (absl::IsAlreadyExists(fd.status())) {
+    const absl::StatusOr<LeaseView> other = look(claim);
+    if (other.ok() && is_stale(*other, absl::Now())) take_away(claim, *other);
+    return;
+  }
+  if (!fd.ok()) return;
+  const bool claimed = write_all(dir_->fs(), *fd, lease_text()).ok();
+  const absl::StatusOr<LeaseView> now = look(path);
+  if (claimed && now.ok() && same_view(*now, stale)) dir_->fs().unlink(path).IgnoreError();
+  dir_->fs().unlink(claim).IgnoreError();
 }
 
 std::optional<std::uint64_t> LeaseFiles::artifact_inode(const CompileKey& key) {

@@ -5,7 +5,6 @@
 #include "base/mutex.h"
 #include "base/process.h"
 #include "cache/cache_dir.h"
-#include "cache/store.h"
 
 #include <absl/base/thread_annotations.h>
 #include <absl/status/status.h>
@@ -14,7 +13,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,22 +61,21 @@ class LeaseFiles : public std::enable_shared_from_this<LeaseFiles> {
   LeaseFiles(std::shared_ptr<const CacheDir> dir, absl::Duration lease_wait,
              absl::Duration heartbeat);
 
-  // Called with the key and the file of a lease that its owner lets go of: whoever keeps the
-  // pointer keeps the lease.
-  using Keeper = std::function<void(const CompileKey& key, std::shared_ptr<const void> held)>;
-  // Before the first lease is taken.
-  void set_keeper(Keeper keeper) { keeper_ = std::move(keeper); }
-  const Keeper& keeper() const { return keeper_; }
-
+  // The file of a lease: whoever keeps the pointer keeps the lease. Null with `is_built`: somebody
+  // has built it; null without: there are no leases to be had.
+  struct Acquired {
+    std::shared_ptr<const void> held;
+    bool is_built = false;
+  };
   // As Store::lease.
-  absl::StatusOr<Lease> acquire(const CompileKey& key, absl::Time deadline);
+  absl::StatusOr<Acquired> acquire(const CompileKey& key, absl::Time deadline);
   // Removes the file if it still is the one behind `fd`.
   void release(const std::string& path, const Fd& fd);
 
   std::int64_t waits() const { return waits_.load(); }
 
  private:
-  absl::StatusOr<Lease> create(const std::string& path, const CompileKey& key);
+  absl::StatusOr<std::shared_ptr<const void>> create(const std::string& path);
   absl::StatusOr<LeaseView> look(const std::string& path);
   bool is_stale(const LeaseView& view, absl::Time seen_since) const;
   void take_away(const std::string& path, const LeaseView& stale);
@@ -88,7 +85,6 @@ class LeaseFiles : public std::enable_shared_from_this<LeaseFiles> {
   const std::shared_ptr<const CacheDir> dir_;
   const absl::Duration lease_wait_;
   Heartbeat heartbeat_;
-  Keeper keeper_;
   std::atomic<std::int64_t> waits_{0};
 };
 

@@ -21,6 +21,9 @@ namespace {
 using namespace pack_layout;
 using Shared = std::shared_ptr<const Artifact>;
 
+// From here on remembering is cheaper than comparing.
+constexpr std::size_t kLongText = 1024;
+
 absl::Status damaged(std::string_view what) {
   return absl::DataLossError(absl::StrFormat("pack: %s", what));
 }
@@ -200,9 +203,22 @@ bool Pack::same_fields(std::uint32_t id, const std::vector<KeyField>& fields) co
     const std::uint32_t name = reader.u32();
     const std::uint32_t value = reader.u32();
     if (!reader.ok() || name >= blob_count_ || value >= blob_count_) return false;
-    if (raw_blob(name) != field.name || raw_blob(value) != field.value) return false;
+    if (raw_blob(name) != field.name || !same_text(value, field.value)) return false;
   }
   return reader.at_end();
+}
+
+bool Pack::same_text(std::uint32_t id, const SharedText& text) const {
+  if (text.size() < kLongText) return raw_blob(id) == text;
+  {
+    MutexLock lock(mutex_);
+    const auto known = equal_texts_.find(id);
+    if (known != equal_texts_.end() && known->second == text) return true;
+  }
+  if (raw_blob(id) != text) return false;
+  MutexLock lock(mutex_);
+  equal_texts_.insert_or_assign(id, text);
+  return true;
 }
 
 std::size_t Pack::lower_bound(const CompileKey& key) const {

@@ -4,9 +4,12 @@
 #include <kiln/export.h>
 
 #include "base/mapping.h"
+#include "base/mutex.h"
 #include "cache/artifact.h"
 #include "cache/signature.h"
 
+#include <absl/base/thread_annotations.h>
+#include <absl/container/flat_hash_map.h>
 #include <absl/status/statusor.h>
 
 #include <cstddef>
@@ -77,6 +80,7 @@ class KILN_EXPORT Pack {
   absl::StatusOr<std::string_view> blob(std::uint32_t id) const;
   absl::StatusOr<std::vector<KeyField>> fields(std::uint32_t id) const;
   bool same_fields(std::uint32_t id, const std::vector<KeyField>& fields) const;
+  bool same_text(std::uint32_t id, const SharedText& text) const;
   absl::StatusOr<std::shared_ptr<const Artifact>> load(const Row& row, const Artifact& wanted,
                                                        bool same_compiler) const;
   std::size_t lower_bound(const CompileKey& key) const;
@@ -86,6 +90,10 @@ class KILN_EXPORT Pack {
   std::string_view artifacts_, blobs_, tuning_, data_;
   std::size_t artifact_count_ = 0, blob_count_ = 0, tuning_count_ = 0;
   bool signed_ = false;
+  // Long texts of requests that were found equal to a blob: the artifacts of a pack share sources,
+  // which are compared once then.
+  mutable Mutex mutex_;
+  mutable absl::flat_hash_map<std::uint32_t, SharedText> equal_texts_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace kiln::cache

@@ -3,11 +3,14 @@
 #include <kiln/status.h>
 
 #include "base/file_system.h"
+#include "base/log.h"
 #include "cache/cache_dir.h"
 #include "cache/disk_tier.h"
 #include "cache/layer_tier.h"
 #include "cache/lease.h"
 #include "cache/memory_tier.h"
+#include "cache/remote_lease.h"
+#include "cache/remote_tier.h"
 #include "cache/tier.h"
 #include "cache/write_behind.h"
 
@@ -30,6 +33,16 @@
 namespace kiln::cache {
 namespace {
 
+// What a lease holds until what was put under its key is written, and by whom.
+struct HeldLeases {
+  struct One {
+    std::shared_ptr<const void> held;
+    std::shared_ptr<WriteBehind> writer;  // null: nothing is written behind
+  };
+  CompileKey key;
+  std::vector<One> held;
+};
+
 // The variable's value if it is set and not empty.
 std::optional<std::string> from_environment(const char* name) {
   const char* value = std::getenv(name);
@@ -42,10 +55,12 @@ class TieredStore final : public Store {
   TieredStore(const StoreOptions& options, FileSystem& fs) {
     tiers_.push_back(make_memory_tier(options.max_memory_bytes));
     if (!options.disk_dir.empty()) add_disk(options, fs);
-    if (options.layers.empty()) return;
-    std::unique_ptr<LayerTier> layers = make_layer_tier(fs, options.layers, options.trusted_keys);
-    layer_tier_ = layers.get();
-    tiers_.push_back(std::move(layers));
+    if (!options.layers.empty()) {
+      std::unique_ptr<LayerTier> layers = make_layer_tier(fs, options.layers, options.trusted_keys);
+      layer_tier_ = layers.get();
+      tiers_.push_back(std::move(layers));
+    }
+    if (!options.remote.url.empty()) add_remote(options);
   }
 
   absl::StatusOr<std::optional<Found>> find(const Artifact& wanted) override {
@@ -69,7 +84,14 @@ class TieredStore final : public Store {
     return std::nullopt;
   }
 
-  bool flush(absl::Duration wait) override { return writer_ == nullptr || writer_->flush(wait); }
+  bool flush(absl::Duration wait) override {
+    const absl::Time end = absl::Now() + wait;
+    bool all = true;
+    for (const auto& writer : {writer_, remote_writer_}) {
+      if (writer != nullptr && !writer->flush(end - absl::Now())) all = false;
+    }
+    return all;
+  }
 
   absl::Status put(std::shared_ptr<const Artifact> artifact) override {
     if (artifact == nullptr)
@@ -82,9 +104,21 @@ class TieredStore final : public Store {
     return first;
   }
 
-  absl::StatusOr<Lease> lease(const CompileKey& key, absl::Time deadline) override {
-    if (leases_ == nullptr) return Lease();
-    return leases_->acquire(key, deadline);
+  absl::StatusOr<Lease> lease(const CompileKey& key, absl::Time deadline, bool is_local) override {
+    HeldLeases leases{.key = key, .held = {}};
+    if (leases_ != nullptr) {
+      KILN_ASSIGN_OR_RETURN(LeaseFiles::Acquired on_disk, leases_->acquire(key, deadline));
+      if (on_disk.is_built) return Lease();
+      // Others must not take a key's lease before its artifact is there for them to find.
+      if (on_disk.held != nullptr) leases.held.push_back({std::move(on_disk.held), writer_});
+    }
+    if (remote_leases_ != nullptr && !is_local) {
+      KILN_ASSIGN_OR_RETURN(std::shared_ptr<const void> held,
+                            remote_leases_->acquire(key, deadline));
+      if (held != nullptr) leases.held.push_back({std::move(held), remote_writer_});
+    }
+    if (leases.held.empty()) return Lease();
+    return Lease(std::make_unique<Lease::Impl>(std::move(leases)));
   }
 
   StoreStats stats() const override {
@@ -105,7 +139,24 @@ class TieredStore final : public Store {
     }
     if (dir_ != nullptr) out.errors += dir_->errors();
     if (leases_ != nullptr) out.lease_waits = leases_->waits();
+    if (const std::optional<RemoteInfo> info = remote()) {
+      out.errors += info->stats.errors;
+      out.lease_waits += info->stats.lease_waits;
+    }
     return out;
+  }
+
+  std::optional<RemoteInfo> remote() const override {
+    if (link_ == nullptr) return remote_trouble_;
+    RemoteInfo info = link_->info();
+    info.stats.hits = hits_[static_cast<std::size_t>(TierKind::remote)];
+    if (remote_writer_ != nullptr) info.stats.dropped = remote_writer_->dropped();
+    return info;
+  }
+
+  absl::Status check_remote() override {
+    if (link_ == nullptr) return absl::OkStatus();
+    return link_->with_client([](RemoteClient& client) { return client.check(); });
   }
 
   const std::string& disk_dir() const override { return disk_dir_; }
@@ -125,15 +176,29 @@ class TieredStore final : public Store {
     leases_ = std::make_shared<LeaseFiles>(dir_, options.lease_wait, options.heartbeat);
     if (options.write_behind && !options.strict) {
       writer_ = WriteBehind::make(std::move(disk));
-      // Others must not take a key's lease before its artifact is there for them to find.
-      leases_->set_keeper(
-          [writer = writer_](const CompileKey& key, std::shared_ptr<const void> held) {
-            writer->keep(key, std::move(held));
-          });
       disk = make_write_behind_tier(writer_);
     }
     tiers_.push_back(std::move(disk));
     if (dir_->state().ok()) disk_dir_ = dir_->path();
+  }
+
+  void add_remote(const StoreOptions& options) {
+    absl::StatusOr<std::shared_ptr<RemoteLink>> link = RemoteLink::make(options.remote);
+    if (!link.ok()) {
+      remote_trouble_ = RemoteInfo{.reason = message_of(link.status())};
+      log_once(LogLevel::warning, "cache/remote", "no remote cache: " + remote_trouble_->reason);
+      return;
+    }
+    link_ = *std::move(link);
+    std::unique_ptr<Tier> remote = make_remote_tier(link_, options.trusted_keys, options.strict);
+    if (!options.strict) {
+      remote_writer_ = WriteBehind::make(std::move(remote), /*drop_when_full=*/true);
+      remote = make_write_behind_tier(remote_writer_);
+    }
+    tiers_.push_back(std::move(remote));
+    // Who writes nothing has nobody wait for it.
+    if (link_->has_rights() && !options.remote.read_only)
+      remote_leases_ = std::make_shared<RemoteLeases>(link_);
   }
 
   absl::StatusOr<std::optional<Found>> found_in(std::size_t tier,
@@ -153,6 +218,10 @@ class TieredStore final : public Store {
   std::shared_ptr<LeaseFiles> leases_;
   std::shared_ptr<WriteBehind> writer_;    // null: puts write themselves
   const LayerTier* layer_tier_ = nullptr;  // one of the tiers
+  std::shared_ptr<RemoteLink> link_;       // null: there is no remote tier
+  std::shared_ptr<WriteBehind> remote_writer_;
+  std::shared_ptr<RemoteLeases> remote_leases_;
+  std::optional<RemoteInfo> remote_trouble_;  // why there is none, where one was asked for
   std::string disk_dir_;
   std::atomic<std::int64_t> hits_[4] = {};  // by TierKind
   std::atomic<std::int64_t> misses_{0};
@@ -160,6 +229,27 @@ class TieredStore final : public Store {
 };
 
 }  // namespace
+
+class Lease::Impl {
+ public:
+  explicit Impl(HeldLeases leases) : leases_(std::move(leases)) {}
+  ~Impl() {
+    for (HeldLeases::One& one : leases_.held) {
+      if (one.writer != nullptr) one.writer->keep(leases_.key, std::move(one.held));
+    }
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+ private:
+  HeldLeases leases_;
+};
+
+Lease::Lease() = default;
+Lease::Lease(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Lease::Lease(Lease&&) noexcept = default;
+Lease& Lease::operator=(Lease&&) noexcept = default;
+Lease::~Lease() = default;
 
 std::string_view to_string(TierKind kind) {
   switch (kind) {

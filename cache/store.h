@@ -4,6 +4,7 @@
 #include <kiln/export.h>
 
 #include "cache/artifact.h"
+#include "cache/remote.h"
 #include "cache/signature.h"
 
 #include <absl/status/statusor.h>
@@ -33,7 +34,8 @@ struct StoreOptions {
   bool group_shared = false;  // the disk folder is its group's: members are trusted like this user
   bool write_behind = false;  // `put` leaves the disk to a thread; not together with `strict`
   std::vector<std::string> layers;  // read-only: folders in the form of a cache folder, and packs
-  TrustedKeys trusted_keys;         // of packs; none: packs need no signature
+  TrustedKeys trusted_keys;         // of packs and remote values; none: they need no signature
+  RemoteOptions remote;             // asked last; writes to it are behind `put` unless `strict`
   bool strict = false;              // KILN_STRICT=1: what is otherwise one warning is an error
   absl::Duration lease_wait =
       absl::Seconds(60);  // how long a holder without a heartbeat may delay others
@@ -63,6 +65,7 @@ struct LayerInfo {
   bool is_pack = false;
   bool is_signed = false;       // by a trusted key
   std::int64_t artifacts = -1;  // -1: not counted, as of folders
+  std::int64_t hits = 0;        // in this process
   std::string reason;           // why it is skipped; empty: it is used
 };
 
@@ -80,15 +83,16 @@ class KILN_EXPORT Lease {
   std::unique_ptr<Impl> impl_;
 };
 
-// The tiers in order: memory, disk, layers. A hit fills the tiers before it. Thread-safe. I/O
-// trouble never fails a caller (unless `strict`): one warning a kind, a counter, and the process
-// works on from memory.
+// The tiers in order: memory, disk, layers, remote. A hit fills the tiers before it. Thread-safe.
+// I/O trouble never fails a caller (unless `strict`): one warning a kind, a counter, and the
+// process works on from memory.
 class KILN_EXPORT Store {
  public:
   virtual ~Store() = default;
 
-  // The artifact whose key and fields are those of `wanted` (its image, kind and metadata are not
-  // looked at), or nullopt. A damaged file is set aside, counted, and is a miss.
+  // The artifact whose key and fields are those of `wanted` (image and metadata are not looked at,
+  // and of the kind only whether it is kHostObject, which no remote store is asked for), or
+  // nullopt. A damaged file is set aside, counted, and is a miss.
   virtual absl::StatusOr<std::optional<Found>> find(const Artifact& wanted) = 0;
 
   // The artifact with the source key and source fields of `wanted`, whatever compiled it: the one
@@ -102,9 +106,11 @@ class KILN_EXPORT Store {
 
   // Waits until this process may build `key`, or until somebody else has: the caller looks with
   // `find` again after it and before it builds. Never waits longer than `lease_wait` for a holder
-  // that is dead, stopped or silent, nor beyond `deadline` (then DeadlineExceeded). With no disk
-  // tier: returns at once.
-  virtual absl::StatusOr<Lease> lease(const CompileKey& key, absl::Time deadline) = 0;
+  // that is dead, stopped or silent, nor beyond `deadline` (then DeadlineExceeded). First among the
+  // processes that share the disk, then, unless `is_local`, among the machines that share the
+  // remote store, where that keeps leases. With neither: returns at once.
+  virtual absl::StatusOr<Lease> lease(const CompileKey& key, absl::Time deadline,
+                                      bool is_local = false) = 0;
 
   // Waits until everything that was put is written, at most `wait`. False: it is not. The
   // destructor and the end of the process do it too, for a few seconds.
@@ -112,6 +118,9 @@ class KILN_EXPORT Store {
 
   virtual StoreStats stats() const = 0;
   virtual std::vector<LayerInfo> layers() const = 0;
+  virtual std::optional<RemoteInfo> remote() const = 0;  // nullopt: none is asked for
+  // Whether the remote store answers; ok where none is asked for.
+  virtual absl::Status check_remote() = 0;
   virtual const std::string& disk_dir() const = 0;  // empty when there is no disk tier in force
 };
 

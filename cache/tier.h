@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 namespace kiln::cache {
 
@@ -56,6 +57,14 @@ inline bool same_source(const Artifact& a, const Artifact& b) {
 inline bool same_request(const Artifact& a, const Artifact& b) {
   return a.key == b.key && a.source_fields == b.source_fields &&
          a.compiler_fields == b.compiler_fields;
+}
+
+// `loaded`, the same request as `wanted`, with the texts of that one: they are shared with those
+// who ask again, whose hit then compares no bytes of them.
+inline std::shared_ptr<const Artifact> with_fields_of(const Artifact& wanted, Artifact loaded) {
+  loaded.source_fields = wanted.source_fields;
+  loaded.compiler_fields = wanted.compiler_fields;
+  return std::make_shared<const Artifact>(std::move(loaded));
 }
 
 }  // namespace kiln::cache

@@ -3,6 +3,7 @@
 #include <absl/time/clock.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdlib>
 #include <memory>
 #include <mutex>
@@ -31,7 +32,10 @@ class LiveWriters {
     return *writers;
   }
   void add(const std::shared_ptr<WriteBehind>& writer) {
-    std::call_once(registered_, [] { std::atexit([] { instance().flush(); }); });
+    // Once more for each kind of place: what that place's libraries do at the end of the process
+    // they asked for before, and it must come after.
+    std::call_once(registered_[static_cast<std::size_t>(writer->inner().kind())],
+                   [] { std::atexit([] { instance().flush(); }); });
     MutexLock lock(mutex_);
     writers_.erase(std::remove_if(writers_.begin(), writers_.end(),
                                   [](const auto& known) { return known.expired(); }),
@@ -53,7 +57,7 @@ class LiveWriters {
     }
   }
 
-  std::once_flag registered_;
+  std::once_flag registered_[4];  // by TierKind
   Mutex mutex_;
   std::vector<std::weak_ptr<WriteBehind>> writers_ ABSL_GUARDED_BY(mutex_);
 };
@@ -81,11 +85,11 @@ class WriteBehindTier final : public Tier {
 
 }  // namespace
 
-WriteBehind::WriteBehind(std::unique_ptr<Tier> inner)
-    : inner_(std::move(inner)), pid_(::getpid()) {}
+WriteBehind::WriteBehind(std::unique_ptr<Tier> inner, bool drop_when_full)
+    : inner_(std::move(inner)), drop_when_full_(drop_when_full), pid_(::getpid()) {}
 
-std::shared_ptr<WriteBehind> WriteBehind::make(std::unique_ptr<Tier> inner) {
-  std::shared_ptr<WriteBehind> writer(new WriteBehind(std::move(inner)));
+std::shared_ptr<WriteBehind> WriteBehind::make(std::unique_ptr<Tier> inner, bool drop_when_full) {
+  std::shared_ptr<WriteBehind> writer(new WriteBehind(std::move(inner), drop_when_full));
   LiveWriters::instance().add(writer);
   return writer;
 }
@@ -123,7 +127,9 @@ bool WriteBehind::enqueue(const Shared& artifact) {
 }
 
 absl::Status WriteBehind::put(const Shared& artifact) {
-  if (in_child() || !enqueue(artifact)) return inner_->put(artifact);
+  if (!in_child() && enqueue(artifact)) return absl::OkStatus();
+  if (!drop_when_full_) return inner_->put(artifact);
+  ++dropped_;
   return absl::OkStatus();
 }
 

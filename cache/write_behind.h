@@ -8,6 +8,7 @@
 #include <absl/container/flat_hash_map.h>
 #include <absl/time/time.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -23,7 +24,9 @@ namespace kiln::cache {
 // loses it, and the next one builds it again.
 class WriteBehind : public std::enable_shared_from_this<WriteBehind> {
  public:
-  static std::shared_ptr<WriteBehind> make(std::unique_ptr<Tier> inner);
+  // With `drop_when_full` what finds no room is given up instead: for a place that may be slow.
+  static std::shared_ptr<WriteBehind> make(std::unique_ptr<Tier> inner,
+                                           bool drop_when_full = false);
 
   Tier& inner() { return *inner_; }
   // The artifact if it waits under this key, else null.
@@ -33,19 +36,22 @@ class WriteBehind : public std::enable_shared_from_this<WriteBehind> {
   void keep(const CompileKey& key, std::shared_ptr<const void> lease);
   // Waits until all that waits is written. False: it was not by then.
   bool flush(absl::Duration wait);
+  std::int64_t dropped() const { return dropped_.load(); }
 
  private:
   struct Job {
     std::shared_ptr<const Artifact> artifact;
     std::vector<std::shared_ptr<const void>> leases;
   };
-  explicit WriteBehind(std::unique_ptr<Tier> inner);
+  WriteBehind(std::unique_ptr<Tier> inner, bool drop_when_full);
   bool in_child() const;
   bool enqueue(const std::shared_ptr<const Artifact>& artifact);
   void run();
 
   const std::unique_ptr<Tier> inner_;
+  const bool drop_when_full_;
   const std::int64_t pid_;
+  std::atomic<std::int64_t> dropped_{0};
   Mutex mutex_;
   CondVar idle_;
   std::deque<CompileKey> order_ ABSL_GUARDED_BY(mutex_);

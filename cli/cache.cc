@@ -3,6 +3,7 @@
 #include "cache/artifact.h"
 #include "cache/store.h"
 #include "cli/cache_folder.h"
+#include "cli/help.h"
 #include "cli/session.h"
 #include "runtime/tools.h"
 
@@ -60,12 +61,45 @@ std::string field(const std::vector<cache::KeyField>& fields, std::string_view n
   return "";
 }
 
+Json layers_json(const cache::Store& store) {
+  Json layers = Json::array();
+  for (const cache::LayerInfo& layer : store.layers()) {
+    Json one;
+    one["path"] = layer.path;
+    one["kind"] = layer.is_pack ? "pack" : "folder";
+    one["signed"] = layer.is_signed;
+    one["artifacts"] = layer.artifacts >= 0 ? Json(layer.artifacts) : Json();
+    one["hits"] = layer.hits;
+    one["skipped"] = layer.reason.empty() ? Json() : Json(layer.reason);
+    layers.push_back(std::move(one));
+  }
+  return layers;
+}
+
+Json remote_json(const std::optional<cache::RemoteInfo>& remote) {
+  if (!remote) return {};
+  const cache::RemoteStats& counted = remote->stats;
+  Json json;
+  json["address"] = remote->address;
+  json["skipped"] = remote->reason.empty() ? Json() : Json(remote->reason);
+  json["left_alone"] = remote->is_left_alone;
+  for (const auto& [name, count] :
+       {std::pair("hits", counted.hits), std::pair("misses", counted.misses),
+        std::pair("stored", counted.stored), std::pair("errors", counted.errors),
+        std::pair("damaged", counted.damaged), std::pair("not_asked", counted.skipped),
+        std::pair("opened", counted.opened), std::pair("dropped", counted.dropped),
+        std::pair("lease_waits", counted.lease_waits)})
+    json[name] = count;
+  return json;
+}
+
 absl::StatusOr<Exit> stats(const Session& session) {
   KILN_ASSIGN_OR_RETURN(const std::string dir, cache_folder());
   const std::vector<CacheFile> files = files_below(dir + "/v1");
   std::int64_t bytes = 0;
   for (const CacheFile& file : files) bytes += file.bytes;
-  const cache::StoreStats counted = tools::store(Runtime::instance()).stats();
+  const cache::Store& store = tools::store(Runtime::instance());
+  const cache::StoreStats counted = store.stats();
   const auto set_aside = static_cast<std::int64_t>(files_below(dir + "/quarantine").size());
   if (session.json) {
     Json json;
@@ -78,11 +112,21 @@ absl::StatusOr<Exit> stats(const Session& session) {
     json["quarantined"] = set_aside;
     json["evicted"] = counted.evicted;
     json["errors"] = counted.errors;
+    json["layers"] = layers_json(store);
+    json["remote"] = remote_json(store.remote());
     print_json(json);
     return Exit::ok;
   }
   std::printf("%s\n%zu artifacts, %lld bytes; %lld set aside as damaged\n", dir.c_str(),
               files.size(), static_cast<long long>(bytes), static_cast<long long>(set_aside));
+  for (const cache::LayerInfo& layer : store.layers()) {
+    std::printf("layer %s: %s\n", layer.path.c_str(),
+                layer.reason.empty() ? "used" : ("skipped: " + layer.reason).c_str());
+  }
+  if (const std::optional<cache::RemoteInfo> remote = store.remote()) {
+    std::printf("remote %s\n", remote->reason.empty() ? remote->address.c_str()
+                                                      : ("skipped: " + remote->reason).c_str());
+  }
   return Exit::ok;
 }
 
@@ -120,7 +164,7 @@ Json fields_json(const std::vector<cache::KeyField>& fields, bool with_text) {
     json["name"] = one.name;
     json["value"] = is_text && !with_text ? absl::StrFormat("(%d bytes, xxh3 %s)", one.value.size(),
                                                             to_hex(hash128(one.value)))
-                                          : one.value;
+                                          : one.value.str();
     list_of_fields.push_back(std::move(json));
   }
   return list_of_fields;
@@ -199,14 +243,21 @@ absl::StatusOr<Exit> clear(const Session& session) {
 void add_cache(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand("cache", "look after the cache");
   command->require_subcommand(1);
-  const auto add = [&](const char* name, const char* help, auto run) {
-    command->add_subcommand(name, help)->callback([&session, run] {
-      session.command = [&session, run] { return run(session); };
-    });
+  examples(*command, {{"kiln cache stats", "how much is in it"},
+                      {"kiln cache verify --rebuild 1%", "read all, compile a sample again"},
+                      {"kiln cache export kernels.kpack", "one file for an image or a fleet"}});
+  const auto add = [&](const char* name, const char* help, Example example, auto run) {
+    CLI::App* child = command->add_subcommand(name, help);
+    examples(*child, {std::move(example)});
+    child->callback(
+        [&session, run] { session.command = [&session, run] { return run(session); }; });
   };
-  add("stats", "how much is in it", [](const Session& s) { return stats(s); });
-  add("list", "its artifacts", [](const Session& s) { return list(s); });
-  add("clear", "remove all artifacts", [](const Session& s) { return clear(s); });
+  add("stats", "how much is in it", {"kiln cache stats --json", "for scripts"},
+      [](const Session& s) { return stats(s); });
+  add("list", "its artifacts", {"kiln cache list", "key, bytes, target and source of each"},
+      [](const Session& s) { return list(s); });
+  add("clear", "remove all artifacts", {"kiln cache clear", "the folder of KILN_CACHE_DIR"},
+      [](const Session& s) { return clear(s); });
   add_cache_upkeep(*command, session);
   add_cache_packs(*command, session);
   auto prefix = std::make_shared<std::string>();
@@ -214,6 +265,8 @@ void add_cache(CLI::App& app, Session& session) {
   CLI::App* show_command = command->add_subcommand("show", "one artifact: what it was made of");
   show_command->add_option("KEY", *prefix, "its key, or the start of it")->required();
   show_command->add_flag("--text", *with_text, "sources and headers in full");
+  examples(*show_command,
+           {{"kiln cache show 1f0c --text", "by the start of its key, with its sources"}});
   show_command->callback([&session, prefix, with_text] {
     session.command = [&session, prefix, with_text] { return show(session, *prefix, *with_text); };
   });

@@ -169,7 +169,8 @@ absl::StatusOr<Built> Engine::Impl::build_alone(const Compiler& compiler,
                                                 const CompileRequest& request,
                                                 const cache::Artifact& wanted,
                                                 absl::Time deadline) {
-  KILN_ASSIGN_OR_RETURN(const cache::Lease lease, store.lease(wanted.key, deadline));
+  KILN_ASSIGN_OR_RETURN(const cache::Lease lease,
+                        store.lease(wanted.key, deadline, compiler.makes_host_code()));
   // Whoever held the lease before, here or in another process, may have built it.
   KILN_ASSIGN_OR_RETURN(std::optional<Built> found, find(wanted));
   if (found) return *std::move(found);
@@ -249,7 +250,7 @@ absl::StatusOr<CompileRequest> Engine::request_for(const Program& program,
   KILN_ASSIGN_OR_RETURN(request.source, impl_->sources.read(program.source));
   for (const std::string& name :
        std::set<std::string>(program.headers.begin(), program.headers.end())) {
-    KILN_ASSIGN_OR_RETURN(std::string contents, impl_->sources.read(name));
+    KILN_ASSIGN_OR_RETURN(SharedText contents, impl_->sources.read(name));
     request.headers.emplace_back(name, std::move(contents));
   }
   std::set<std::string> names;
@@ -294,7 +295,8 @@ absl::StatusOr<Built> Engine::build(const Compiler& compiler, const Program& pro
   KILN_RETURN_IF_ERROR(check_not_forked(impl_->owner, "compilation"));
   KILN_ASSIGN_OR_RETURN(const CompileRequest request, request_for(program, target));
   const absl::StatusOr<CompilerId> id = compiler.id();
-  const cache::Artifact wanted = describe(request, id.ok() ? *id : CompilerId());
+  cache::Artifact wanted = describe(request, id.ok() ? *id : CompilerId());
+  if (compiler.makes_host_code()) wanted.kind = cache::kHostObject;
   std::optional<Built> found;
   if (id.ok()) {
     KILN_ASSIGN_OR_RETURN(found, impl_->find(wanted));

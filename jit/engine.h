@@ -33,8 +33,9 @@ class KILN_EXPORT Sources {
   explicit Sources(std::string override_folder = "");
   ~Sources();
   absl::Status add(const SourceTable& table);  // AlreadyExists: another content under a known name
-  absl::StatusOr<std::string> read(
-      std::string_view name) const;  // NotFound names what is known nearby
+  // All who read a name share one text of it. NotFound names what is known nearby.
+  absl::StatusOr<SharedText> read(std::string_view name) const;
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;

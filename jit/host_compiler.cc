@@ -141,6 +141,8 @@ class HostCompiler final : public Compiler {
     return *id_;
   }
 
+  bool makes_host_code() const override { return true; }
+
   absl::StatusOr<CompileResult> compile(const CompileRequest& request) const override {
     KILN_RETURN_IF_ERROR(jit::check_hermetic(request));
     KILN_RETURN_IF_ERROR(check_target(request.target));

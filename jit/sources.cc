@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -19,6 +20,14 @@ struct Sources::Impl {
   std::string folder;
   mutable std::mutex mutex;  // guards all below
   SourceTable table;
+  std::map<std::string, SharedText, std::less<>> texts;  // what was read last under each name
+
+  // `bytes` as the text that all share.
+  SharedText share(std::string_view name, std::string_view bytes) {
+    auto [row, is_new] = texts.try_emplace(std::string(name));
+    if (is_new || row->second != bytes) row->second = bytes;
+    return row->second;
+  }
 };
 
 namespace {
@@ -68,7 +77,7 @@ absl::Status Sources::add(const SourceTable& table) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> Sources::read(std::string_view name) const {
+absl::StatusOr<SharedText> Sources::read(std::string_view name) const {
   KILN_RETURN_IF_ERROR(check_source_name(name));
   if (!impl_->folder.empty()) {
     const std::filesystem::path path = std::filesystem::path(impl_->folder) / std::string(name);
@@ -76,14 +85,17 @@ absl::StatusOr<std::string> Sources::read(std::string_view name) const {
     if (std::filesystem::is_regular_file(path, error)) {
       std::ifstream file(path, std::ios::binary);
       std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-      if (file) return text;
+      if (file) {
+        const std::lock_guard lock(impl_->mutex);
+        return impl_->share(name, text);
+      }
       return absl::UnavailableError(absl::StrFormat(
           "source '%s': must be readable in the override folder: %s", name, path.string()));
     }
   }
   const std::lock_guard lock(impl_->mutex);
   const auto found = impl_->table.find(name);
-  if (found != impl_->table.end()) return std::string(found->second);
+  if (found != impl_->table.end()) return impl_->share(name, found->second);
   const std::vector<std::string> known = nearby(impl_->table, name);
   return absl::NotFoundError(absl::StrFormat(
       "source '%s': must be an embedded source%s; %s", name,

@@ -59,17 +59,23 @@ bool is_word(const char* name, std::string_view word, std::string_view default_w
   return false;
 }
 
-void read_cache(RuntimeOptions& options) {
-  const std::string bytes = env("KILN_CACHE_MAX_BYTES");
-  if (const absl::StatusOr<std::int64_t> limit = cache::parse_bytes(bytes); limit.ok()) {
-    options.cache_max_bytes = *limit;
-  } else if (!bytes.empty()) {
-    log(LogLevel::warning, "KILN_CACHE_MAX_BYTES stays as it was: " + message_of(limit.status()));
+// What is not a size is warned of, and `value` stays as it was.
+void read_bytes(const char* name, std::int64_t& value) {
+  const std::string text = env(name);
+  if (const absl::StatusOr<std::int64_t> limit = cache::parse_bytes(text); limit.ok()) {
+    value = *limit;
+  } else if (!text.empty()) {
+    log(LogLevel::warning, std::string(name) + " stays as it was: " + message_of(limit.status()));
   }
+}
+
+void read_cache(RuntimeOptions& options) {
+  read_bytes("KILN_CACHE_MAX_BYTES", options.cache_max_bytes);
   options.cache_layers = split(env("KILN_CACHE_LAYERS"), ':');
   options.cache_group_shared = is_word("KILN_CACHE_SHARED", "group", "off");
   options.cache_write_behind = env("KILN_CACHE_WRITE_BEHIND") != "0";
   options.trusted_keys = env("KILN_TRUSTED_KEYS");
+  options.signing_key_file = env("KILN_SIGNING_KEY");
   options.any_compiler = is_word("KILN_COMPILER_MATCH", "any", "same");
 }
 
@@ -89,17 +95,23 @@ void read_number(const char* name, Number& value) {
   }
 }
 
+void read_remote(RemoteCacheOptions& remote) {
+  remote.url = env("KILN_CACHE_REMOTE");
+  remote.user = env("KILN_CACHE_REMOTE_USER");
+  remote.password = env("KILN_CACHE_REMOTE_PASSWORD");
+  remote.token = env("KILN_CACHE_REMOTE_TOKEN");
+  remote.ca_file = env("KILN_CACHE_REMOTE_CA");
+  read_number("KILN_CACHE_REMOTE_TIMEOUT", remote.timeout_seconds);
+  read_bytes("KILN_CACHE_REMOTE_MAX_BYTES", remote.max_bytes);
+  remote.read_only = env("KILN_CACHE_REMOTE_WRITE") == "0";
+}
+
 void read_compiling(RuntimeOptions& options) {
   read_number("KILN_JOBS", options.jobs);
   options.compile_worker = env("KILN_COMPILE_WORKER");
   read_number("KILN_COMPILE_DEADLINE", options.compile_deadline_seconds);
   read_number("KILN_COMPILE_LIMIT", options.compile_limit_seconds);
-  const std::string bytes = env("KILN_COMPILE_MEMORY");
-  if (const absl::StatusOr<std::int64_t> limit = cache::parse_bytes(bytes); limit.ok()) {
-    options.compile_memory_bytes = *limit;
-  } else if (!bytes.empty()) {
-    log(LogLevel::warning, "KILN_COMPILE_MEMORY stays as it was: " + message_of(limit.status()));
-  }
+  read_bytes("KILN_COMPILE_MEMORY", options.compile_memory_bytes);
 }
 
 }  // namespace
@@ -117,7 +129,9 @@ RuntimeOptions RuntimeOptions::from_environment() {
         "KILN_COMPILE wants block, async or forbid, and stays block: got " + policy);
   }
   options.strict_cache = on("KILN_STRICT");
+  options.use_tuned = !is_word("KILN_TUNED", "off", "on");
   read_cache(options);
+  read_remote(options.cache_remote);
   read_compiling(options);
   options.kernel_path = env("KILN_KERNEL_PATH");
   options.nvrtc = env("KILN_NVRTC");
@@ -126,6 +140,7 @@ RuntimeOptions RuntimeOptions::from_environment() {
   options.cxx = env("KILN_CXX");
   options.backend_path = split(env("KILN_BACKEND_PATH"), ':');
   options.disabled_backends = split(env("KILN_DISABLE_BACKENDS"), ',');
+  options.record_calls_file = env("KILN_RECORD_CALLS");
   options.trace_file = env("KILN_TRACE");
   options.log_selection = env("KILN_LOG") == "select";
   read_select(options);

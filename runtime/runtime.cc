@@ -1,5 +1,6 @@
 #include <kiln/runtime.h>
 
+#include "base/file_system.h"
 #include "base/log.h"
 #include "jit/nvrtc_compiler.h"
 #include "jit/worker_compiler.h"
@@ -20,6 +21,40 @@
 namespace kiln::inline v1 {
 namespace {
 
+// A key that cannot be read must not lead to values without a signature.
+void read_signing_key(const std::string& file, cache::RemoteOptions& remote) {
+  if (file.empty() || remote.url.empty()) return;
+  FileSystem& files = real_file_system();
+  const auto read = [&]() -> absl::StatusOr<cache::SigningKey> {
+    KILN_ASSIGN_OR_RETURN(const Fd fd, files.open_read(file));
+    KILN_ASSIGN_OR_RETURN(const std::string text, read_all(files, fd, 4096));
+    return cache::parse_signing_key(text);
+  };
+  absl::StatusOr<cache::SigningKey> key = read();
+  if (key.ok()) {
+    remote.signing_key = *key;
+    return;
+  }
+  remote.read_only = true;
+  log(LogLevel::warning, absl::StrFormat("KILN_SIGNING_KEY: %s: %s; nothing is written to the "
+                                         "remote cache",
+                                         file, message_of(key.status())));
+}
+
+cache::RemoteOptions remote_options(const RuntimeOptions& options) {
+  const RemoteCacheOptions& from = options.cache_remote;
+  cache::RemoteOptions remote{.url = from.url,
+                              .user = from.user,
+                              .password = from.password,
+                              .token = from.token,
+                              .ca_file = from.ca_file,
+                              .timeout = absl::Seconds(from.timeout_seconds),
+                              .max_bytes = from.max_bytes,
+                              .read_only = from.read_only};
+  read_signing_key(options.signing_key_file, remote);
+  return remote;
+}
+
 cache::StoreOptions store_options(const RuntimeOptions& options) {
   cache::StoreOptions store;
   store.disk_dir = options.cache_dir;
@@ -29,7 +64,16 @@ cache::StoreOptions store_options(const RuntimeOptions& options) {
   store.write_behind = options.cache_write_behind;
   store.layers = options.cache_layers;
   store.trusted_keys = cache::parse_trusted_keys(options.trusted_keys);
+  store.remote = remote_options(options);
   return store;
+}
+
+cache::TuningFilesOptions record_options(const RuntimeOptions& options) {
+  return {.dir = options.cache_dir,
+          .strict = options.strict_cache,
+          .group_shared = options.cache_group_shared,
+          .layers = options.cache_layers,
+          .trusted_keys = cache::parse_trusted_keys(options.trusted_keys)};
 }
 
 // NVRTC in worker processes, or in this one where `jobs` is 0. `workers` receives the former.
@@ -58,7 +102,9 @@ Runtime::Impl::Impl(RuntimeOptions runtime_options)
     : options(std::move(runtime_options)),
       sources(options.kernel_path),
       store(cache::make_store(store_options(options))),
+      records(record_options(options)),
       trace(Trace::open(options.trace_file)),
+      recorder(internal::CallRecorder::open(options.record_calls_file)),
       engine(sources, *store, options.jobs > 0 ? options.jobs : jit::usable_cores(), trace.get()) {}
 
 Runtime::Runtime(RuntimeOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {
@@ -240,11 +286,22 @@ RuntimeStats Runtime::stats() const {
   stats.cache_evicted = store.evicted;
   stats.cache_quarantined = store.quarantined;
   stats.cache_errors = store.errors;
+  if (const auto remote = impl_->store->remote()) {
+    stats.remote_misses = remote->stats.misses;
+    stats.remote_errors = remote->stats.errors;
+    stats.remote_damaged = remote->stats.damaged;
+    stats.remote_skipped = remote->stats.skipped;
+    stats.remote_stored = remote->stats.stored;
+    stats.remote_dropped = remote->stats.dropped;
+  }
   stats.cache_bytes_read = store.bytes_read;
   stats.cache_bytes_written = store.bytes_written;
   stats.input_copies = impl_->input_copies.load();
   stats.stand_ins = impl_->stand_ins.load();
+  stats.sweeps = impl_->sweeps.load();
+  stats.tuned_loads = impl_->tuned_loads.load();
   stats.fact_reads = impl_->fact_reads.load();
+  if (impl_->recorder != nullptr) stats.calls_recorded = impl_->recorder->recorded();
   if (impl_->workers != nullptr) {
     const jit::WorkerStats workers = impl_->workers->stats();
     stats.workers_started = workers.started;

@@ -51,8 +51,19 @@ std::string prometheus_text(const RuntimeStats& s) {
       .sample(s.cache_evicted);
   w.metric("cache_quarantined_total", "Damaged files set aside.").sample(s.cache_quarantined);
   w.metric("cache_errors_total", "Failures of a tier, which are no misses.").sample(s.cache_errors);
-  w.metric("cache_read_bytes_total", "Bytes read from disk.").sample(s.cache_bytes_read);
-  w.metric("cache_written_bytes_total", "Bytes written to disk.").sample(s.cache_bytes_written);
+  w.metric("remote_requests_total", "What came of asking the remote cache.")
+      .sample(s.remote_hits, "result", "hit")
+      .sample(s.remote_misses, "result", "miss")
+      .sample(s.remote_damaged, "result", "damaged")
+      .sample(s.remote_errors, "result", "error")
+      .sample(s.remote_skipped, "result", "skipped");
+  w.metric("remote_stored_total", "Artifacts written to the remote cache.").sample(s.remote_stored);
+  w.metric("remote_dropped_total", "Writes to the remote cache given up for want of room.")
+      .sample(s.remote_dropped);
+  w.metric("cache_read_bytes_total", "Bytes read from disk, layers and the remote cache.")
+      .sample(s.cache_bytes_read);
+  w.metric("cache_written_bytes_total", "Bytes written to disk and the remote cache.")
+      .sample(s.cache_bytes_written);
   w.metric("compilations_total", "Programs compiled.").sample(s.compilations);
   w.metric("compile_failures_total", "Compilations that failed.").sample(s.compile_failures);
   w.metric("compile_seconds_total", "Time spent compiling.").sample(s.compile_seconds);
@@ -67,6 +78,10 @@ std::string prometheus_text(const RuntimeStats& s) {
   w.metric("entries_built_total", "Kernel entries built.").sample(s.entries_built);
   w.metric("loads_total", "Images loaded on a device.").sample(s.loads);
   w.metric("input_copies_total", "Inputs copied to be contiguous.").sample(s.input_copies);
+  w.metric("sweeps_total", "Tuning sweeps run.").sample(s.sweeps);
+  w.metric("tuned_loads_total", "Kernels loaded with a stored winner.").sample(s.tuned_loads);
+  w.metric("calls_recorded_total", "Distinct calls written to the file of recorded calls.")
+      .sample(s.calls_recorded);
   w.metric("device_fact_reads_total", "Devices asked for their facts.").sample(s.fact_reads);
   return w.out;
 }

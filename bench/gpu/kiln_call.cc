@@ -1,6 +1,6 @@
 #include "bench/gpu/kiln_call.h"
 
-#include "cli/test_values.h"
+#include "runtime/test_values.h"
 #include "runtime/dtype_convert.h"
 #include "runtime/tools.h"
 

@@ -1,3 +1,4 @@
+#include "base/hash128.h"
 #include "cache/store.h"
 #include "tests/support/artifacts.h"
 #include "tests/support/child.h"
@@ -127,28 +128,48 @@ TEST_F(LeaseTest, AnUnreadableLeaseIsOutwaitedAndAnOldOneTakenAtOnce) {
 }
 
 TEST_F(LeaseTest, OfManyWaitersOnADeadHolderOneAtATimeHolds) {
+  std::string path, text;
   {
     Child child = holder();
+    path = files_below(dir_.path()).at(0);
+    text = testing::read_file(path);
     child.send(SIGKILL);
   }
   const auto store = open(absl::Seconds(60));
-  std::atomic<int> inside{0}, most{0}, served{0};
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 8; ++i) {
-    threads.emplace_back([&] {
-      const auto lease = store->lease(key_, in(absl::Seconds(60)));
-      ASSERT_THAT(lease, is_ok());
-      const int now = ++inside;
-      for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
-      }
-      absl::SleepFor(absl::Milliseconds(5));
-      --inside;
-      ++served;
-    });
+  for (int round = 0; round < 20; ++round) {
+    testing::write_file(path, text);
+    std::atomic<int> inside{0}, most{0}, served{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i) {
+      threads.emplace_back([&] {
+        const auto lease = store->lease(key_, in(absl::Seconds(60)));
+        ASSERT_THAT(lease, is_ok());
+        const int now = ++inside;
+        for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+        }
+        absl::SleepFor(absl::Milliseconds(1));
+        --inside;
+        ++served;
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(served, 8);
+    ASSERT_EQ(most, 1);
+    EXPECT_TRUE(files_below(dir_.path()).empty());
   }
-  for (auto& thread : threads) thread.join();
-  EXPECT_EQ(served, 8);
-  EXPECT_EQ(most, 1);
+}
+
+TEST_F(LeaseTest, AClaimWhoseMakerDiedHoldsNobodyUp) {
+  std::string path, text;
+  {
+    Child child = holder();
+    path = files_below(dir_.path()).at(0);
+    text = testing::read_file(path);
+    child.send(SIGKILL);
+  }
+  testing::write_file(path + "." + to_hex(hash128(text)), text);
+  EXPECT_THAT(open(absl::Seconds(60))->lease(key_, in(absl::Seconds(60))), is_ok());
+  EXPECT_TRUE(files_below(dir_.path()).empty());
 }
 
 TEST_F(LeaseTest, WaitersAreLetGoWhenTheArtifactIsThere) {

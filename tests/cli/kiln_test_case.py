@@ -60,14 +60,30 @@ class KilnTestCase(unittest.TestCase):
             file.write(text)
         return self.path(name)
 
-    def kiln(self, *words, stdin=None, env=None):
+    def environment(self, env=None):
         environment = {k: v for k, v in os.environ.items() if not k.startswith("KILN_")}
         environment["KILN_CACHE_DIR"] = self.cache
         environment.update(env or {})
+        return environment
+
+    def kiln(self, *words, stdin=None, env=None, **popen):
         words = [json.dumps(word) if isinstance(word, dict) else str(word) for word in words]
         return Result(
-            subprocess.run([KILN, *words], input=stdin, env=environment, capture_output=True, text=True, timeout=300)
+            subprocess.run(
+                [KILN, *words], input=stdin, env=self.environment(env), capture_output=True, text=True, timeout=300, **popen
+            )
         )
+
+    def start(self, *words, env=None):
+        """The same beside others; `finish` waits for it and returns its JSON."""
+        return subprocess.Popen(
+            [KILN, *words], env=self.environment(env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def finish(self, process):
+        out, err = process.communicate(timeout=300)
+        self.assertEqual(process.returncode, 0, err + out)
+        return json.loads(out)
 
     def ok(self, *words, **options):
         """Runs with --json, which must succeed and print one JSON value and nothing else."""

@@ -11,8 +11,8 @@ class PacksTest(KilnTestCase):
     def calls(self, *calls):
         return self.write("calls.jsonl", "".join(json.dumps(call) + "\n" for call in calls))
 
-    def export(self, name="a.kpack", **options):
-        return self.ok("cache", "export", self.path(name), **options)
+    def export(self, name="a.kpack", extra=(), **options):
+        return self.ok("cache", "export", self.path(name), *extra, **options)
 
     def fresh(self, **env):
         """An environment with a cache folder that holds nothing."""
@@ -36,6 +36,24 @@ class PacksTest(KilnTestCase):
             self.export(cache + ".kpack", env=env)
         with open(self.path("one.kpack"), "rb") as one, open(self.path("two.kpack"), "rb") as two:
             self.assertEqual(one.read(), two.read())
+
+    def test_a_pack_for_calls_holds_what_they_need_and_nothing_else(self):
+        for call in (CALL, OTHER):
+            for arch in ("80", "90"):
+                self.ok("warm", call, "--arch", arch)
+        calls = self.calls(CALL)
+        exported = self.export("calls.kpack", extra=["--calls", calls, *CUDA])
+        self.assertEqual(exported["entries"], 1)
+        self.ok("check", "--calls", calls, *CUDA, "--pack", self.path("calls.kpack"))
+        self.assertEqual(self.export("all.kpack")["entries"], 4)
+        # From the layers too, and byte for byte the same.
+        env = self.fresh(KILN_CACHE_LAYERS=self.path("all.kpack"))
+        self.export("again.kpack", extra=["--calls", calls, *CUDA], env=env)
+        with open(self.path("calls.kpack"), "rb") as one, open(self.path("again.kpack"), "rb") as two:
+            self.assertEqual(one.read(), two.read())
+        self.refused(3, "no tier has", "cache", "export", self.path("gap.kpack"), "--calls", calls, "--arch", "100")
+        self.assertFalse(os.path.exists(self.path("gap.kpack")))
+        self.assertEqual(self.kiln("cache", "export", self.path("x.kpack"), *CUDA).code, 2)
 
     def test_check_lists_what_a_pack_lacks(self):
         self.ok("warm", CALL, *CUDA)

@@ -55,7 +55,7 @@ TEST(HostCompilerTest, CpathDoesNotReachTheCompiler) {
   const ScratchFolder folder;
   std::ofstream(folder.path() + "/cstdint") << "#error found through CPATH\n";
   CompileRequest request = host_request();
-  request.source = "#include <cstdint>\n" + request.source;
+  request.source = "#include <cstdint>\n" + request.source.str();
   setenv("CPATH", folder.path().c_str(), 1);
   const auto result = make_host_compiler()->compile(request);
   unsetenv("CPATH");

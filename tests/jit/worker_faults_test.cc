@@ -26,11 +26,12 @@ class WorkerFaultsTest : public testing::Test {
     return path;
   }
   // A pool on `worker` must compile in this process, after one warning that holds `reason`.
-  void expect_in_process(const std::string& worker, const std::string& reason) {
+  void expect_in_process(const std::string& worker, const std::string& reason,
+                         std::chrono::seconds start_limit = std::chrono::seconds(60)) {
     Warnings warnings;
     WorkerOptions options = worker_options(2);
     options.worker = worker;
-    options.start_limit = std::chrono::seconds(2);
+    options.start_limit = start_limit;
     const auto workers = real_workers(options);
     for (int i = 0; i < 3; ++i) {
       const auto result = workers->compile(numbered_request(i));
@@ -43,7 +44,7 @@ class WorkerFaultsTest : public testing::Test {
   }
   // The pool's first worker behaves like `mode` once it has a request, the next ones well.
   absl::Status first_failure(const std::string& mode,
-                             std::chrono::milliseconds time_limit = std::chrono::seconds(20)) {
+                             std::chrono::milliseconds time_limit = std::chrono::seconds(60)) {
     WorkerOptions options = worker_options(1);
     options.worker = odd_worker(mode);
     options.time_limit = time_limit;
@@ -85,7 +86,8 @@ TEST_F(WorkerFaultsTest, AProgramThatEndsAtOnceIsNamedWithWhatItPrinted) {
 }
 
 TEST_F(WorkerFaultsTest, AProgramThatNeverAnswersIsOneWarning) {
-  expect_in_process(odd_worker("mute"), "must be done within the time limit");
+  expect_in_process(odd_worker("mute"), "must be done within the time limit",
+                    std::chrono::seconds(2));
 }
 
 TEST_F(WorkerFaultsTest, AProgramThatPrintsGarbageIsOneWarning) {
@@ -108,7 +110,7 @@ TEST_F(WorkerFaultsTest, ACrashFailsOneCompilation) {
 }
 
 TEST_F(WorkerFaultsTest, AHangEndsAtTheTimeLimit) {
-  const absl::Status failed = first_failure("hangs", std::chrono::milliseconds(1500));
+  const absl::Status failed = first_failure("hangs", std::chrono::seconds(8));
   EXPECT_TRUE(absl::IsDeadlineExceeded(failed)) << failed;
   EXPECT_TRUE(contains(failed, "was killed")) << failed;
 }
@@ -129,13 +131,13 @@ TEST_F(WorkerFaultsTest, HalfAResultIsNoResult) {
 
 TEST_F(WorkerFaultsTest, AnEndlessTemplateEndsAtTheTimeLimit) {
   WorkerOptions options = worker_options(1);
-  options.time_limit = std::chrono::milliseconds(1500);
+  options.time_limit = std::chrono::seconds(4);
   const auto workers = real_workers(options);
   ASSERT_TRUE(workers->compile(numbered_request(0)).ok());
   const auto start = std::chrono::steady_clock::now();
   const auto endless = workers->compile(endless_request());
   EXPECT_TRUE(absl::IsDeadlineExceeded(endless.status())) << endless.status();
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
   EXPECT_TRUE(workers->compile(numbered_request(1)).ok());
 }
 

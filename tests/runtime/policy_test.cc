@@ -229,7 +229,7 @@ TEST_F(PolicyTest, ADeadlineEndsTheWaitAndNotTheBuild) {
   EXPECT_EQ(served(*op), -1);
   EXPECT_THAT(status,
               status_is(kDeadlineExceeded, HasSubstr("within the compile deadline of 50ms")));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
   gate.open();
   EXPECT_TRUE(eventually([&] { return served(*op) == 2; })) << status;
   EXPECT_EQ(slow_builds, 1);

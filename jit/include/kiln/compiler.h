@@ -2,6 +2,7 @@
 #define KILN_COMPILER_H_
 
 #include <kiln/export.h>
+#include <kiln/shared_text.h>
 #include <kiln/status.h>
 
 #include <cstdint>
@@ -33,9 +34,9 @@ struct KernelInfo {
 // Everything that decides the binary, and nothing else: no path, no date, no environment.
 struct CompileRequest {
   std::string source_name;
-  std::string source;
-  std::vector<std::pair<std::string, std::string>> headers;  // name, contents; sorted by name
-  std::vector<std::string> defines;                          // "NAME=VALUE", in the program's order
+  SharedText source;
+  std::vector<std::pair<std::string, SharedText>> headers;  // name, contents; sorted by name
+  std::vector<std::string> defines;                         // "NAME=VALUE", in the program's order
   std::vector<std::string> options;
   std::vector<std::string> kernels;  // extern "C" names that must be in the image
   std::string target;                // "sm_90a", "x86-64-v3"
@@ -59,6 +60,8 @@ class KILN_EXPORT Compiler {
   // Errors: InvalidArgument with ErrorKind::compile_error and the compiler's log when the source is
   // at fault; FailedPrecondition as `id()`; ResourceExhausted, DeadlineExceeded.
   virtual absl::StatusOr<CompileResult> compile(const CompileRequest& request) const = 0;
+  // Its images run in this very process: they are kept on this machine and come from no other.
+  virtual bool makes_host_code() const { return false; }
 };
 
 }  // namespace kiln::inline v1

@@ -36,6 +36,20 @@ struct OpOptions {
   std::vector<std::string> prefer;
 };
 
+// A store that machines share: Redis, Valkey, or anything that keeps what is PUT by HTTP.
+// Credentials are never logged and stand in no error.
+struct RemoteCacheOptions {
+  std::string url;  // KILN_CACHE_REMOTE: redis://, rediss:// (TLS), http:// or https://, perhaps
+                    // with user:password@; empty: none
+  std::string user, password;  // KILN_CACHE_REMOTE_USER, _PASSWORD: instead of those in the URL
+  std::string token;           // KILN_CACHE_REMOTE_TOKEN: HTTP bearer token, instead of them
+  std::string ca_file;  // KILN_CACHE_REMOTE_CA: whom TLS trusts, PEM; empty: whom the system trusts
+  double timeout_seconds =
+      1;  // KILN_CACHE_REMOTE_TIMEOUT: of one request; of a write, ten times it
+  std::int64_t max_bytes = std::int64_t{64} << 20;  // KILN_CACHE_REMOTE_MAX_BYTES: of one artifact
+  bool read_only = false;  // KILN_CACHE_REMOTE_WRITE=0: nothing is written to it
+};
+
 // How a runtime behaves. `from_environment` reads KILN_* once; nothing else in the library reads
 // the environment.
 struct RuntimeOptions {
@@ -45,9 +59,11 @@ struct RuntimeOptions {
       cache_layers;                 // KILN_CACHE_LAYERS: read-only folders and packs, parted by ':'
   bool cache_group_shared = false;  // KILN_CACHE_SHARED=group: the folder's group is trusted
   bool cache_write_behind =
-      true;  // KILN_CACHE_WRITE_BEHIND=0: a build waits until it is on the disk
-  std::string
-      trusted_keys;  // KILN_TRUSTED_KEYS: public keys, parted by ','; then a pack must be signed
+      true;                  // KILN_CACHE_WRITE_BEHIND=0: a build waits until it is on the disk
+  std::string trusted_keys;  // KILN_TRUSTED_KEYS: public keys, parted by ','; then packs and what
+                             // a remote cache sends must be signed
+  std::string signing_key_file;  // KILN_SIGNING_KEY: signs what is written to the remote cache
+  RemoteCacheOptions cache_remote;
   bool any_compiler =
       false;  // KILN_COMPILER_MATCH=any: what another compiler made is preferred to compiling
   CompilePolicy policy = CompilePolicy::block;  // KILN_COMPILE=block|async|forbid
@@ -55,6 +71,7 @@ struct RuntimeOptions {
   // DeadlineExceeded, and the build goes on behind it. 0: as long as it takes.
   double compile_deadline_seconds = 0;
   bool strict_cache = false;
+  bool use_tuned = true;    // KILN_TUNED=off: stored winners of tuning sweeps are left alone
   std::string kernel_path;  // KILN_KERNEL_PATH: embedded sources are read from here instead
   std::string nvrtc;        // KILN_NVRTC: libnvrtc to open; empty: looked for
   std::string cuda_home;    // CUDA_HOME, else CUDA_PATH: the toolkit; empty: /usr/local/cuda
@@ -69,8 +86,9 @@ struct RuntimeOptions {
   bool load_installed_backends = true;    // those beside the library; tests leave them out
   std::vector<std::string> disabled_backends;      // KILN_DISABLE_BACKENDS
   std::vector<std::string> only, exclude, prefer;  // KILN_SELECT="only=a,b;exclude=c;prefer=d"
-  std::string trace_file;      // KILN_TRACE: spans for Perfetto are appended to it
-  bool log_selection = false;  // KILN_LOG=select
+  std::string record_calls_file;  // KILN_RECORD_CALLS: each distinct call is appended to it, once
+  std::string trace_file;         // KILN_TRACE: spans for Perfetto are appended to it
+  bool log_selection = false;     // KILN_LOG=select
   KILN_EXPORT static RuntimeOptions from_environment();
 };
 

@@ -1,0 +1,28 @@
+#ifndef KILN_CACHE_REMOTE_VALUE_H_
+#define KILN_CACHE_REMOTE_VALUE_H_
+
+#include <kiln/export.h>
+
+#include "cache/artifact.h"
+#include "cache/signature.h"
+
+#include <absl/status/statusor.h>
+
+#include <string>
+#include <string_view>
+
+namespace kiln::cache {
+
+// What a remote store keeps under a key: an artifact's file, with a signature before it where there
+// is a key to sign with (docs/cache_format.md).
+KILN_EXPORT std::string make_remote_value(const Artifact& artifact, const SigningKey* key);
+
+// The artifact in it; nothing of it is believed before everything is checked: the signature where
+// one is required, the checksum, and that the fields make the key. Errors: PermissionDenied (not
+// signed by a trusted key), DataLoss, FailedPrecondition (another format).
+KILN_EXPORT absl::StatusOr<Artifact> read_remote_value(std::string_view value,
+                                                       const TrustedKeys& trusted);
+
+}  // namespace kiln::cache
+
+#endif  // KILN_CACHE_REMOTE_VALUE_H_

@@ -1,0 +1,23 @@
+#ifndef KILN_CLI_NEEDED_ARTIFACTS_H_
+#define KILN_CLI_NEEDED_ARTIFACTS_H_
+
+#include "cache/artifact.h"
+#include "cli/device_arguments.h"
+
+#include <absl/status/statusor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace kiln::cli {
+
+// What the calls of `file` need on the devices named, in their default configurations, from
+// whatever tier has it. Where there is no compiler, what another one made of the same source
+// counts. FailedPrecondition lists what no tier has and the calls that cannot be served.
+absl::StatusOr<std::vector<std::shared_ptr<const cache::Artifact>>> needed_artifacts(
+    Runtime& runtime, const std::string& file, const DeviceArguments& devices);
+
+}  // namespace kiln::cli
+
+#endif  // KILN_CLI_NEEDED_ARTIFACTS_H_
