@@ -45,8 +45,8 @@ absl::StatusOr<std::regex> regex_of(const char* option, const std::string& text)
   try {
     return std::regex(text);
   } catch (const std::regex_error& e) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("%s: must be a regular expression: got \"%s\" (%s)", option, text, e.what()));
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s: must be a regular expression: got \"%s\" (%s)", option, text, e.what()));
   }
 }
 
@@ -149,7 +149,8 @@ absl::StatusOr<Json> run_one(Suite& suite, const Workload& workload, const Argum
                         suite.copy_of(static_cast<std::size_t>(workload.roofline.bytes), handle));
   std::vector<Contender> contenders = {std::move(copy)};
   for (const Candidate& one : candidates)
-    contenders.push_back({one.name, [made = one.call.get(), stream] { return made->call(stream); }});
+    contenders.push_back(
+        {one.name, [made = one.call.get(), stream] { return made->call(stream); }});
   const std::vector<Timing> timings = suite.timer().measure(handle, contenders, options);
   KILN_ASSIGN_OR_RETURN(Json json, json_of(suite.runtime(), workload));
   json["state"] = suite.device_state();

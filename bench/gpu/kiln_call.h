@@ -36,8 +36,8 @@ class KilnCall {
   absl::StatusOr<std::vector<std::string>> implementations();
   // Builds what a call needs, without one.
   absl::Status build(const Stream& stream);
-  // After `build` or a call: the configurations that tuning would try besides the one in force, of the one
-  // kernel that served it; and putting one in force.
+  // After `build` or a call: the configurations that tuning would try besides the one in force, of
+  // the one kernel that served it; and putting one in force.
   absl::StatusOr<std::vector<Config>> configs() const;
   absl::Status use(Runtime& runtime, const Config& config);
   // Those that are bound; nullopt: not passed.

@@ -14,16 +14,14 @@ std::vector<Program> WholeSets::programs(const Config& config) const {
 }
 
 Config WholeSets::default_config(const DeviceFacts&) const {
-  return {{"threads", 256}, {"rows", 8}, {"store_hint", 1}};
+  return {{"threads", 128}, {"rows", 8}, {"store_hint", 0}};
 }
 
 std::vector<Config> WholeSets::autotune_configs(const DeviceFacts&) const {
   std::vector<Config> configs;
-  for (std::int64_t threads : {64, 128, 256, 512}) {
-    for (std::int64_t rows : {1, 4, 8, 16}) {
-      for (std::int64_t hint : {0, 1})
-        configs.push_back({{"threads", threads}, {"rows", rows}, {"store_hint", hint}});
-    }
+  for (std::int64_t threads : {64, 128, 256}) {
+    for (std::int64_t rows : {4, 8, 16})
+      configs.push_back({{"threads", threads}, {"rows", rows}, {"store_hint", 0}});
   }
   return configs;
 }

@@ -6,7 +6,7 @@
 #include "kernel_sources/norm/sets.cuh"
 
 static_assert(HELD >= 1 && HELD <= 32, "values that a thread holds");
-static_assert(ROWS >= 1 && THREADS % ROWS == 0, "a block has whole channels");
+static_assert(ROWS >= 2 && THREADS % ROWS == 0, "a block has whole channels");
 static_assert(VEC == 1 && PER_PIECE == 0, "a thread reads single values, of its own channel");
 
 using namespace kiln;
@@ -15,7 +15,7 @@ using namespace kiln::norm;
 // Grid: THREADS / ROWS channels a block.
 extern "C" __global__ void __launch_bounds__(THREADS) fwd_train_whole(SetsCall call) {
   constexpr int channels = THREADS / ROWS;
-  __shared__ Moments parts[ROWS > 1 ? THREADS : 1];
+  __shared__ Moments parts[THREADS];
   const int column = static_cast<int>(threadIdx.x) % channels;
   const int row = static_cast<int>(threadIdx.x) / channels;
   const int batch = static_cast<int>(call.pieces);
@@ -45,19 +45,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) fwd_train_whole(SetsCall c
       m.square = __fmaf_rn(d, d, m.square);
     });
   }
-  if constexpr (ROWS > 1) {
-    parts[threadIdx.x] = m;
-    __syncthreads();
-    m = parts[column];
+  parts[threadIdx.x] = m;
+  __syncthreads();
+  m = parts[column];
 #pragma unroll 1
-    for (int i = 1; i < ROWS; ++i) {
-      const Moments next = parts[column + i * channels];
-      if (next.count == 0.f) continue;
-      const float move = next.pivot - m.pivot;
-      const float sum = __fmaf_rn(next.count, move, next.sum);
-      m.square += __fmaf_rn(move, next.sum + sum, next.square);
-      m.sum += sum;
-    }
+  for (int i = 1; i < ROWS; ++i) {
+    const Moments next = parts[column + i * channels];
+    if (next.count == 0.f) continue;
+    const float move = next.pivot - m.pivot;
+    const float sum = __fmaf_rn(next.count, move, next.sum);
+    m.square += __fmaf_rn(move, next.sum + sum, next.square);
+    m.sum += sum;
   }
   const SetStatistics s = statistics(call, m);
   if (!write) return;

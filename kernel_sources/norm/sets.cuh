@@ -61,8 +61,9 @@ struct SetsCall {
 using SetPack = Pack<DTYPE, VEC>;
 
 __device__ __forceinline__ int64 divide(int64 a, int64 b) {
-  return SMALL || (a | b) >> 32 == 0 ? static_cast<int64>(static_cast<uint32>(a) / static_cast<uint32>(b))
-                            : a / b;
+  return SMALL || (a | b) >> 32 == 0
+             ? static_cast<int64>(static_cast<uint32>(a) / static_cast<uint32>(b))
+             : a / b;
 }
 
 // A place in a set that moves on by THREADS packs at a time, without a division for each move.

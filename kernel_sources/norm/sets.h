@@ -183,10 +183,11 @@ class SetsKernel : public Kernel {
     absl::Status begun = launch(loaded, 1, stream, clearing(counters), plan.taken, counters);
     if (!begun.ok()) return begun;
     const std::int64_t tasks = 2 * std::int64_t{plan.sets} * plan.parts;
-    return launch(loaded, 0, stream,
-                  LaunchShape{.grid = {static_cast<std::uint32_t>(std::min(blocks, tasks)), 1, 1},
-                              .block = {static_cast<std::uint32_t>(loaded.config["threads"]), 1, 1}},
-                  call, plan);
+    return launch(
+        loaded, 0, stream,
+        LaunchShape{.grid = {static_cast<std::uint32_t>(std::min(blocks, tasks)), 1, 1},
+                    .block = {static_cast<std::uint32_t>(loaded.config["threads"]), 1, 1}},
+        call, plan);
   }
 
   Way way_;

@@ -3,26 +3,25 @@
 // copies its slices, chunk by chunk, into a ring in shared memory and runs ahead as far as the ring
 // allows; THREADS threads add up moments as chunks arrive; another warp gives the moments of the
 // block's slice to the team, waits for those of the others and makes the set's statistics. Before a
-// set is normalised and its chunks are free again, LAG more are added up, so nobody waits for the
+// set is normalised and its chunks are free again, the next is added up, so nobody waits for the
 // slowest block of a team at each set.
 //
-// Blocks of a team wait for each other: the launch must be cooperative. Each gives its moments as
-// one word of 16 bytes that is zero until then; what is read of it is whole, so nothing needs a
-// fence. All blocks put together the same words in the same order.
+// Blocks of a team wait for each other, so all must run at once: the grid is at most one block a
+// multiprocessor, each of which has room for one by its threads, registers (launch bounds) and
+// shared memory (CHUNKS follows from the device's budget); and the launch is cooperative, so that
+// a device of which something else holds a part runs all blocks or refuses them, and never starts
+// some that wait for others. In a block, the ring holds two slices, or more: those of the set that
+// is added up and of the one before.
 //
-//   UNROLL     packs of a chunk that a thread takes: a chunk is THREADS * UNROLL packs
-//   CHUNKS     chunks in the ring, of dynamic shared memory
-//   LAG        sets that are added up before one is normalised
-//   BLOCKS_PER_SM  blocks that one multiprocessor is to hold at once
+// Each block gives its moments as one word of 16 bytes that is zero until then; what is read of it
+// is whole, so nothing needs a fence. All blocks put together the same words in the same order.
+//
+//   CHUNKS     chunks of THREADS packs in the ring, of dynamic shared memory
 #include "kernel_sources/device/bulk.cuh"
 #include "kernel_sources/norm/sets.cuh"
 
 static_assert(VEC * sizeof(DTYPE) == 16, "copies move multiples of 16 bytes");
-static_assert(UNROLL >= 1 && UNROLL <= 16, "packs of a chunk that a thread takes");
-static_assert(CHUNKS >= 2, "one chunk at work and one on its way");
-static_assert(LAG >= 1 && LAG <= 4, "sets that are added up before one is normalised");
-static_assert(BLOCKS_PER_SM >= 1 && BLOCKS_PER_SM <= 8,
-              "blocks that one multiprocessor is to hold at once");
+static_assert(CHUNKS >= 3 && CHUNKS <= 64, "a slice at work, one that waits, the next on its way");
 static_assert(THREADS + 2 * kiln::warp_size <= 1024, "two warps more than those that compute");
 
 using namespace kiln;
@@ -38,10 +37,10 @@ struct HeldPlan {
 
 namespace {
 
-constexpr int chunk_packs = THREADS * UNROLL;
+constexpr int chunk_packs = THREADS;
 constexpr int warps_at_work = THREADS / warp_size;
-constexpr int turns = LAG + 1;         // sets between the first and the last stage of the pipeline
-constexpr int most_members = 8;        // a lane's share of a team
+constexpr int turns = 2;         // sets between the first and the last stage of the pipeline
+constexpr int most_members = 8;  // a lane's share of a team
 
 // How a set is normalised, with the factors that all its pieces share.
 struct __align__(16) Result {
@@ -55,6 +54,7 @@ struct Shared {
   Barrier full[CHUNKS], empty[CHUNKS];
   Barrier added[turns], known[turns];
 };
+static_assert(sizeof(Shared) <= 2048, "what the host leaves of a block's shared memory");
 
 // The sets of this block's team, and its slice of each.
 struct Share {
@@ -86,10 +86,10 @@ __device__ __forceinline__ void give_moments(Moments* to, const Moments& m) {
   const uint64 low = static_cast<uint64>(__float_as_uint(m.sum)) << 32 | __float_as_uint(m.pivot);
   const uint64 high =
       static_cast<uint64>(__float_as_uint(m.count)) << 32 | __float_as_uint(m.square);
-  asm volatile("{ .reg .b128 m; mov.b128 m, {%1, %2}; st.relaxed.gpu.global.b128 [%0], m; }" ::"l"(
-                   to),
-               "l"(low), "l"(high)
-               : "memory");
+  asm volatile(
+      "{ .reg .b128 m; mov.b128 m, {%1, %2}; st.relaxed.gpu.global.b128 [%0], m; }" ::"l"(to),
+      "l"(low), "l"(high)
+      : "memory");
 }
 __device__ __forceinline__ Moments look_at_moments(const Moments* from) {
   uint64 low, high;
@@ -97,9 +97,9 @@ __device__ __forceinline__ Moments look_at_moments(const Moments* from) {
                : "=l"(low), "=l"(high)
                : "l"(from)
                : "memory");
-  return {__uint_as_float(static_cast<uint32>(low)), __uint_as_float(static_cast<uint32>(low >> 32)),
-          __uint_as_float(static_cast<uint32>(high)),
-          __uint_as_float(static_cast<uint32>(high >> 32))};
+  return {
+      __uint_as_float(static_cast<uint32>(low)), __uint_as_float(static_cast<uint32>(low >> 32)),
+      __uint_as_float(static_cast<uint32>(high)), __uint_as_float(static_cast<uint32>(high >> 32))};
 }
 
 // The moments of a whole set, once all members have given theirs. First the mean, then the squares
@@ -198,8 +198,7 @@ __device__ __forceinline__ void make_statistics(const SetsCall& call, const Held
       scale = factors.scale;
       shift = factors.shift;
     }
-    const SetStatistics s =
-        statistics(call, team_moments(team, static_cast<int>(plan.members)));
+    const SetStatistics s = statistics(call, team_moments(team, static_cast<int>(plan.members)));
     if (lane == 0) {
       shared.results[turn.slot] = {s, scale, shift};
       if (share.rank == 0) publish(call, set, s, was);
@@ -215,7 +214,7 @@ __device__ __forceinline__ void add_up(const Share& share, float count, Shared& 
   Moments own{0.f, 0.f, 0.f, count};
 #pragma unroll 1
   for (int chunk = 0; chunk < share.chunks; ++chunk, at.next()) {
-    Tile<UNROLL> tile(share.chunk_end(chunk));
+    Tile<1> tile(share.chunk_end(chunk));
     shared.full[at.slot].wait(at.parity);
     tile.take(chunk_at(at.slot));
     if (chunk == 0) own.pivot = tile.warp_pivot();
@@ -241,13 +240,12 @@ __device__ __forceinline__ void normalise(const SetsCall& call, const Share& sha
   Walk<int> walk = from;
 #pragma unroll 1
   for (int chunk = 0; chunk < share.chunks; ++chunk, at.next()) {
-    Tile<UNROLL> tile(share.chunk_end(chunk));
+    Tile<1> tile(share.chunk_end(chunk));
     tile.take(chunk_at(at.slot));
     __syncwarp();
     if (threadIdx.x % warp_size == 0) shared.empty[at.slot].arrive();
     give(tile, y, walk, result.statistics, factors);
-#pragma unroll
-    for (int i = 0; i < UNROLL; ++i) walk.move();
+    walk.move();
   }
 }
 
@@ -260,7 +258,7 @@ extern "C" __global__ void __launch_bounds__(256) sets_held_begin(uint4* moments
 }
 
 // Grid: a multiple of plan.team blocks, all at once; THREADS and two warps.
-extern "C" __global__ void __launch_bounds__(THREADS + 64, BLOCKS_PER_SM)
+extern "C" __global__ void __launch_bounds__(THREADS + 64, 1)
     sets_held(SetsCall call, HeldPlan plan) {
   __shared__ Shared shared;
   if (threadIdx.x == 0) {
@@ -282,10 +280,10 @@ extern "C" __global__ void __launch_bounds__(THREADS + 64, BLOCKS_PER_SM)
   const Walk<int> walk(call, share.begin + threadIdx.x);
   float count = 0.f;  // elements of the slice that this warp holds
   for (int chunk = 0; chunk < share.chunks; ++chunk)
-    count += Tile<UNROLL>(share.chunk_end(chunk)).warp_count();
+    count += Tile<1>(share.chunk_end(chunk)).warp_count();
   RingPlace<CHUNKS> adding, giving;
   RingPlace<turns> added, given;
-  const int64 behind = static_cast<int64>(LAG) * share.teams;
+  const int64 behind = share.teams;
 #pragma unroll 1
   for (int64 set = share.first_set; set < call.sets + behind; set += share.teams) {
     if (set < call.sets) {

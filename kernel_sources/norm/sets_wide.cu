@@ -39,8 +39,8 @@ __device__ __forceinline__ void one_set(const SetsCall& call, int64 set, bool wr
 
 }  // namespace
 
-// Grid: SETS sets a block; where positions need 64 bits (SMALL = 0) a block takes every gridDim.x-th
-// group of them.
+// Grid: SETS sets a block; where positions need 64 bits (SMALL = 0) a block takes every
+// gridDim.x-th group of them.
 extern "C" __global__ void __launch_bounds__(THREADS* SETS) sets_wide(SetsCall call) {
   if constexpr (SMALL) {
     const int set = static_cast<int>(blockIdx.x) * SETS + static_cast<int>(threadIdx.y);
