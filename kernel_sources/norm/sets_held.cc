@@ -14,28 +14,17 @@ constexpr std::size_t kTeams = 3;          // sizes to try
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Chunks of a block's slice of a set.
-std::int64_t slice_chunks(std::int64_t packs, std::int64_t team, std::int64_t threads) {
-  return ceil_div(ceil_div(packs, team), threads);
-}
-
-// Sizes of a team, the best first. A ring must hold the set that is added up, the one before, which
-// is not given yet, and should hold the next. At most one block of 32 may stay idle. What is left
-// to choose by is the time a set takes, the chunks of a slice over the teams at work; a team is no
-// larger than it needs to be, since a larger one waits for more blocks.
+// Sizes of a team, the best first: the smaller, the fewer blocks wait for each other. A ring must
+// hold the set that is added up and the one before, which is not given yet, and should hold the
+// next. At most one block of 32 may stay idle.
 std::vector<std::int64_t> teams(std::int64_t threads, std::int64_t chunks, std::int64_t packs,
                                 std::int64_t elements, std::int64_t blocks) {
   const std::int64_t most = std::min({blocks, kMostMembers, elements / SplitSets::kSmallestPart});
   std::vector<std::int64_t> sizes;
-  for (std::int64_t team = 1; team <= most; ++team) {
-    if (blocks % team * 32 <= blocks && 3 * slice_chunks(packs, team, threads) <= chunks)
-      sizes.push_back(team);
+  for (std::int64_t team = 1; team <= most && sizes.size() < kTeams; ++team) {
+    const std::int64_t slice_chunks = ceil_div(ceil_div(packs, team), threads);
+    if (blocks % team * 32 <= blocks && 3 * slice_chunks <= chunks) sizes.push_back(team);
   }
-  std::stable_sort(sizes.begin(), sizes.end(), [&](std::int64_t a, std::int64_t b) {
-    return slice_chunks(packs, a, threads) * (blocks / b) <
-           slice_chunks(packs, b, threads) * (blocks / a);
-  });
-  sizes.resize(std::min(sizes.size(), kTeams));
   return sizes;
 }
 
