@@ -1,8 +1,8 @@
 #include "cache/lease.h"
 
-#include "base/hash128.h"
-
 #include <kiln/status.h>
+
+#include "base/hash128.h"
 
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_format.h>
@@ -161,8 +161,9 @@ bool LeaseFiles::is_stale(const LeaseView& view, absl::Time seen_since) const {
 }
 
 void LeaseFiles::take_away(const std::string& path, const LeaseView& stale) {
-  // Whoever makes the claim's file may remove this one stale lease, and nobody else: a waiter whose verdict is old finds
-  // another lease below and leaves it alone. A claimant that died leaves a claim that is taken away like a lease.
+  // Whoever makes the claim's file may remove this one stale lease, and nobody else: a waiter whose
+  // verdict is old finds another lease below and leaves it alone. A claimant that died leaves a
+  // claim that is taken away like a lease.
   const std::string claim = absl::StrFormat("%s.%s", path, to_hex(hash128(stale.content)));
   const absl::StatusOr<Fd> fd = dir_->create_file(claim);
   if (absl::IsAlreadyExists(fd.status())) {
