@@ -10,12 +10,30 @@
 
 #include <cerrno>
 #include <fcntl.h>
+#include <nvtx3/nvToolsExt.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <utility>
 
 namespace kiln {
+namespace {
+
+nvtxDomainHandle_t nvtx_domain() {
+  static const nvtxDomainHandle_t domain = nvtxDomainCreateA("kiln");
+  return domain;
+}
+
+void push_nvtx_range(const std::string& text) {
+  nvtxEventAttributes_t range = {};
+  range.version = NVTX_VERSION;
+  range.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  range.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  range.message.ascii = text.c_str();
+  nvtxDomainRangePushEx(nvtx_domain(), &range);
+}
+
+}  // namespace
 
 double Trace::now_us() {
   timespec now = {};
@@ -51,6 +69,19 @@ void Trace::write(std::string_view name, std::string_view detail, double begin_u
   const std::string line =
       event.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + ",\n";
   (void)!::write(file_.get(), line.data(), line.size());
+}
+
+TraceSpan::TraceSpan(Trace* trace, std::string_view name, std::string_view detail)
+    : trace_(trace),
+      name_(name),
+      detail_(detail),
+      begin_us_(trace == nullptr ? 0 : Trace::now_us()) {
+  push_nvtx_range(std::string(name) + ": " + detail_);
+}
+
+TraceSpan::~TraceSpan() {
+  nvtxDomainRangePop(nvtx_domain());
+  if (trace_ != nullptr) trace_->write(name_, detail_, begin_us_, Trace::now_us());
 }
 
 }  // namespace kiln

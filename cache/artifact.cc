@@ -21,7 +21,7 @@ namespace kiln::cache {
 namespace {
 
 constexpr std::string_view kMagic("\x89KILNA\r\n", 8);
-constexpr std::uint32_t kFormatVersion = 1;
+
 constexpr std::size_t kChecksumBytes = 16;
 constexpr std::size_t kSmallestFile = kMagic.size() + 4 + kChecksumBytes;
 // zstd's default: cubins shrink to about a third, and a higher level gains little for its time.
@@ -117,7 +117,7 @@ Hash128 hash_fields(const std::vector<KeyField>& fields) {
 
 std::string serialize(const Artifact& artifact) {
   std::string out(kMagic);
-  append_u32(out, kFormatVersion);
+  append_u32(out, kArtifactFormatVersion);
   append_hash(out, artifact.key.source);
   append_hash(out, artifact.key.compiler);
   append_length_prefixed(out, artifact.kind);
@@ -134,9 +134,9 @@ absl::StatusOr<Artifact> parse_artifact(std::string_view bytes) {
   KILN_ASSIGN_OR_RETURN(const std::string_view body, checked_body(bytes));
   Reader reader(body);
   const std::uint32_t version = reader.u32();
-  if (version != kFormatVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrFormat("artifact: format version must be %d, got %d", kFormatVersion, version));
+  if (version != kArtifactFormatVersion) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "artifact: format version must be %d, got %d", kArtifactFormatVersion, version));
   }
   Artifact out;
   out.key.source = reader.hash();

@@ -18,6 +18,9 @@
 
 namespace kiln::cache {
 
+// Part of every file and every key; raised with each change of the layout (docs/cache_format.md).
+inline constexpr std::uint32_t kArtifactFormatVersion = 1;
+
 // One named part of what a compile key was made of, with its full value: a hit compares them all,
 // so that a hash collision is a miss, and a miss can be explained field by field.
 struct KeyField {

@@ -33,6 +33,7 @@ absl::Status check_trusted(const FileInfo& info, FileType want, const std::strin
 //   DIR/v1/ab/<64 hex>.kiln     an artifact whose key begins with ab
 //   DIR/v1/ab/tmp.<unique>      one being written
 //   DIR/leases/<64 hex>.lease   the right to build one
+//   DIR/tuning/<32 hex>.json    a tuning record
 //   DIR/quarantine/<64 hex>.kiln  a damaged one, the newest for each key
 //
 // A cached binary is code. Folders and files must therefore belong to this user or to root, and

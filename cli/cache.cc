@@ -3,6 +3,7 @@
 #include "cache/artifact.h"
 #include "cache/store.h"
 #include "cli/cache_folder.h"
+#include "cli/help.h"
 #include "cli/session.h"
 #include "runtime/tools.h"
 
@@ -242,14 +243,21 @@ absl::StatusOr<Exit> clear(const Session& session) {
 void add_cache(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand("cache", "look after the cache");
   command->require_subcommand(1);
-  const auto add = [&](const char* name, const char* help, auto run) {
-    command->add_subcommand(name, help)->callback([&session, run] {
-      session.command = [&session, run] { return run(session); };
-    });
+  examples(*command, {{"kiln cache stats", "how much is in it"},
+                      {"kiln cache verify --rebuild 1%", "read all, compile a sample again"},
+                      {"kiln cache export kernels.kpack", "one file for an image or a fleet"}});
+  const auto add = [&](const char* name, const char* help, Example example, auto run) {
+    CLI::App* child = command->add_subcommand(name, help);
+    examples(*child, {std::move(example)});
+    child->callback(
+        [&session, run] { session.command = [&session, run] { return run(session); }; });
   };
-  add("stats", "how much is in it", [](const Session& s) { return stats(s); });
-  add("list", "its artifacts", [](const Session& s) { return list(s); });
-  add("clear", "remove all artifacts", [](const Session& s) { return clear(s); });
+  add("stats", "how much is in it", {"kiln cache stats --json", "for scripts"},
+      [](const Session& s) { return stats(s); });
+  add("list", "its artifacts", {"kiln cache list", "key, bytes, target and source of each"},
+      [](const Session& s) { return list(s); });
+  add("clear", "remove all artifacts", {"kiln cache clear", "the folder of KILN_CACHE_DIR"},
+      [](const Session& s) { return clear(s); });
   add_cache_upkeep(*command, session);
   add_cache_packs(*command, session);
   auto prefix = std::make_shared<std::string>();
@@ -257,6 +265,8 @@ void add_cache(CLI::App& app, Session& session) {
   CLI::App* show_command = command->add_subcommand("show", "one artifact: what it was made of");
   show_command->add_option("KEY", *prefix, "its key, or the start of it")->required();
   show_command->add_flag("--text", *with_text, "sources and headers in full");
+  examples(*show_command,
+           {{"kiln cache show 1f0c --text", "by the start of its key, with its sources"}});
   show_command->callback([&session, prefix, with_text] {
     session.command = [&session, prefix, with_text] { return show(session, *prefix, *with_text); };
   });

@@ -5,9 +5,12 @@
 #include "cache/garbage.h"
 #include "cache/layer_tier.h"
 #include "cache/pack.h"
+#include "cache/tuning_files.h"
 #include "cli/cache_folder.h"
+#include "cli/help.h"
 #include "cli/needed_artifacts.h"
 #include "cli/session.h"
+#include "cli/tune.h"
 #include "runtime/tools.h"
 
 #include <CLI/CLI.hpp>
@@ -90,7 +93,10 @@ absl::StatusOr<Exit> export_pack(const Session& session, const PackArguments& ar
     KILN_ASSIGN_OR_RETURN(contents.artifacts,
                           needed_artifacts(runtime, arguments.calls, arguments.devices));
   }
-  const std::size_t count = contents.artifacts.size();
+  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<cache::CacheDir> folder, open_cache_folder());
+  const cache::TuningFiles records({.dir = folder->path(), .strict = true});
+  KILN_ASSIGN_OR_RETURN(contents.tuning, records.list());
+  const std::size_t count = contents.artifacts.size(), record_count = contents.tuning.size();
   KILN_ASSIGN_OR_RETURN(const std::string bytes,
                         make_pack(std::move(contents), key ? &*key : nullptr));
   KILN_RETURN_IF_ERROR(write_file(arguments.path, bytes, 0644));
@@ -98,15 +104,36 @@ absl::StatusOr<Exit> export_pack(const Session& session, const PackArguments& ar
     Json json;
     json["path"] = arguments.path;
     json["entries"] = count;
+    json["records"] = record_count;
     json["skipped"] = skipped;
     json["bytes"] = bytes.size();
     json["signed_by"] = key ? Json(to_hex(public_key(*key))) : Json();
     print_json(json);
   } else {
-    std::printf("%s: %zu artifacts, %zu bytes%s\n", arguments.path.c_str(), count, bytes.size(),
+    std::printf("%s: %zu artifacts, %zu tuning records, %zu bytes%s\n", arguments.path.c_str(),
+                count, record_count, bytes.size(),
                 key ? (", signed by " + to_hex(public_key(*key))).c_str() : "");
   }
   return skipped == 0 ? Exit::ok : Exit::cannot_do;
+}
+
+// Of a record that is here already the better measured stays.
+absl::StatusOr<std::size_t> import_records(const cache::Pack& pack) {
+  KILN_ASSIGN_OR_RETURN(const std::string folder, cache_folder());
+  const cache::TuningFiles files({.dir = folder, .strict = true});
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < pack.tuning_size(); ++i) {
+    KILN_ASSIGN_OR_RETURN(const auto named, pack.tuning(i));
+    const absl::StatusOr<internal::TuneRecord> record = internal::parse_record(named.second);
+    if (!record.ok()) {
+      std::fprintf(stderr, "left out: tuning record %s: %s\n", named.first.c_str(),
+                   message_of(record.status()).c_str());
+      continue;
+    }
+    KILN_ASSIGN_OR_RETURN(const bool taken, merge_record(files, *record));
+    if (taken) ++kept;
+  }
+  return kept;
 }
 
 // An artifact of a pack goes into the folder only if everything of it is right; code for this very
@@ -136,16 +163,18 @@ absl::StatusOr<Exit> import_pack(const Session& session, const PackArguments& ar
     KILN_RETURN_IF_ERROR(
         tools::store(runtime).put(std::make_shared<const cache::Artifact>(*std::move(artifact))));
   }
+  KILN_ASSIGN_OR_RETURN(const std::size_t records, import_records(*pack));
   KILN_RETURN_IF_ERROR(written());
   if (session.json) {
     Json json;
     json["entries"] = static_cast<std::int64_t>(pack->size()) - refused;
+    json["records"] = records;
     json["refused"] = refused;
     json["signed"] = pack->is_signed();
     print_json(json);
   } else {
-    std::printf("%lld artifacts imported\n",
-                static_cast<long long>(pack->size()) - static_cast<long long>(refused));
+    std::printf("%lld artifacts and %zu tuning records imported\n",
+                static_cast<long long>(pack->size()) - static_cast<long long>(refused), records);
     if (refused > 0) {
       std::printf(
           "%lld host objects refused: the pack must be signed by a key of KILN_TRUSTED_KEYS\n",
@@ -182,19 +211,26 @@ void add_cache_packs(CLI::App& cache, Session& session) {
   CLI::App* export_command =
       cache.add_subcommand("export", "write artifacts into one file, a pack");
   export_command->add_option("PACK", arguments->path, "the file to write")->required();
-  export_command->add_option("--sign-key", arguments->key_file,
-                             "a file made by keygen; default KILN_SIGNING_KEY");
+  export_command
+      ->add_option("--sign-key", arguments->key_file,
+                   "a file made by keygen; default KILN_SIGNING_KEY")
+      ->type_name("FILE");
   CLI::Option* const calls = export_command->add_option(
       "--calls", arguments->calls, "only what the calls of this file need; - is stdin");
   add_device_options(*export_command, arguments->devices);
   for (const char* name : {"--board", "--arch", "--device"})
     export_command->get_option(name)->needs(calls);
+  examples(*export_command, {{"kiln cache export kernels.kpack", "all that is in the cache folder"},
+                             {"kiln cache export kernels.kpack --sign-key release.key", "signed"},
+                             {"kiln cache export kernels.kpack --calls calls.jsonl --board h200",
+                              "what these calls need, no more"}});
   export_command->callback([&session, arguments] {
     session.command = [&session, arguments] { return export_pack(session, *arguments); };
   });
   CLI::App* import_command =
       cache.add_subcommand("import", "put a pack's artifacts into the cache folder");
   import_command->add_option("PACK", arguments->path, "the file to read")->required();
+  examples(*import_command, {{"kiln cache import kernels.kpack", "into the cache folder"}});
   import_command->callback([&session, arguments] {
     session.command = [&session, arguments] { return import_pack(session, *arguments); };
   });
@@ -202,6 +238,8 @@ void add_cache_packs(CLI::App& cache, Session& session) {
   CLI::App* keygen =
       cache.add_subcommand("keygen", "make a key that signs packs, and print its public half");
   keygen->add_option("FILE", *path, "where to write the signing key")->required();
+  examples(*keygen, {{"kiln cache keygen release.key",
+                      "keep the file secret, set KILN_TRUSTED_KEYS to what is printed"}});
   keygen->callback([&session, path] {
     session.command = [&session, path] { return make_key(session, *path); };
   });

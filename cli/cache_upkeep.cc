@@ -5,6 +5,7 @@
 #include "cache/garbage.h"
 #include "cache/store.h"
 #include "cli/cache_folder.h"
+#include "cli/help.h"
 #include "cli/rebuild.h"
 #include "cli/session.h"
 #include "runtime/tools.h"
@@ -177,15 +178,22 @@ void add_cache_upkeep(CLI::App& cache, Session& session) {
   auto share = std::make_shared<std::string>("0");
   CLI::App* verify_command = cache.add_subcommand(
       "verify", "read every artifact and check it; damaged ones are set aside");
-  verify_command->add_option("--rebuild", *share,
-                             "also compile a sample again and compare the bytes: 1%, or a number");
+  verify_command
+      ->add_option("--rebuild", *share,
+                   "also compile a sample again and compare the bytes: 1%, or a number")
+      ->type_name("SHARE");
+  examples(*verify_command,
+           {{"kiln cache verify", "read and check every artifact"},
+            {"kiln cache verify --rebuild 10", "compile ten again and compare the bytes"}});
   verify_command->callback([&session, share] {
     session.command = [&session, share] { return verify(session, *share); };
   });
   auto limit = std::make_shared<std::string>();
   CLI::App* gc = cache.add_subcommand(
       "gc", "remove leftovers, and the least recently used artifacts beyond the limit");
-  gc->add_option("--max-bytes", *limit, "the limit, as 2G; default KILN_CACHE_MAX_BYTES");
+  gc->add_option("--max-bytes", *limit, "the limit, as 2G; default KILN_CACHE_MAX_BYTES")
+      ->type_name("BYTES");
+  examples(*gc, {{"kiln cache gc --max-bytes 2G", "keep the two GiB that were used last"}});
   gc->callback([&session, limit] {
     session.command = [&session, limit] { return collect(session, *limit); };
   });

@@ -16,6 +16,10 @@ internal::FindSignature finder(Runtime& runtime) {
   return [&runtime](std::string_view op) { return find_signature(runtime, op); };
 }
 
+std::string name_of(const std::string& place, const internal::CallLine& line) {
+  return line.variant.empty() ? place : absl::StrFormat("%s (%s)", place, line.variant);
+}
+
 }  // namespace
 
 absl::StatusOr<const Signature*> find_signature(Runtime& runtime, std::string_view op) {
@@ -25,7 +29,8 @@ absl::StatusOr<const Signature*> find_signature(Runtime& runtime, std::string_vi
 }
 
 absl::StatusOr<std::vector<NamedCall>> parse_call_words(Runtime& runtime,
-                                                        const std::vector<std::string>& words) {
+                                                        const std::vector<std::string>& words,
+                                                        std::int64_t limit) {
   std::vector<NamedCall> calls;
   for (std::size_t i = 0; i < words.size(); ++i) {
     std::string op;
@@ -40,9 +45,11 @@ absl::StatusOr<std::vector<NamedCall>> parse_call_words(Runtime& runtime,
                             i == words.size() ? "nothing" : "\"" + words[i] + "\""));
       }
     }
-    KILN_ASSIGN_OR_RETURN(ParsedCall call, internal::parse_call(words[i], finder(runtime), op));
-    std::string name = call.op;
-    calls.push_back({std::move(name), std::move(call)});
+    KILN_ASSIGN_OR_RETURN(std::vector<internal::CallLine> lines,
+                          internal::parse_call_line(words[i], finder(runtime), op, limit));
+    if (!lines.front().variant.empty()) limit -= static_cast<std::int64_t>(lines.size());
+    for (internal::CallLine& line : lines)
+      calls.push_back({name_of(line.call.op, line), std::move(line.call)});
   }
   return calls;
 }
@@ -55,14 +62,16 @@ absl::StatusOr<ParsedCall> parse_one_call(Runtime& runtime, const std::vector<st
   return std::move(calls.front().call);
 }
 
-absl::StatusOr<std::vector<NamedCall>> read_call_file(Runtime& runtime, const std::string& path) {
+absl::StatusOr<std::vector<NamedCall>> read_call_file(Runtime& runtime, const std::string& path,
+                                                      std::int64_t limit) {
   KILN_ASSIGN_OR_RETURN(const std::string text, read_input(path));
   const std::string name = path == "-" ? "stdin" : path;
   KILN_ASSIGN_OR_RETURN(std::vector<internal::CallLine> lines,
-                        internal::parse_calls(text, name, finder(runtime)));
+                        internal::parse_calls(text, name, finder(runtime), limit));
   std::vector<NamedCall> calls;
   for (internal::CallLine& line : lines) {
-    calls.push_back({absl::StrFormat("%s:%d", name, line.line), std::move(line.call)});
+    calls.push_back(
+        {name_of(absl::StrFormat("%s:%d", name, line.line), line), std::move(line.call)});
   }
   return calls;
 }

@@ -6,6 +6,7 @@
 
 #include "runtime/call_json.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,8 @@ namespace kiln::cli {
 
 using internal::ParsedCall;
 
-// A call with the words that name it in reports: "calls.jsonl:3" or its op.
+// A call with the words that name it in reports: "calls.jsonl:3" or its op, and which one it is of
+// those that its line stands for.
 struct NamedCall {
   std::string name;
   ParsedCall call;
@@ -22,13 +24,16 @@ struct NamedCall {
 // The signature of an op that `runtime` knows.
 absl::StatusOr<const Signature*> find_signature(Runtime& runtime, std::string_view op);
 
-// The calls of command-line words: each is an object with "op", or an op followed by an object.
-absl::StatusOr<std::vector<NamedCall>> parse_call_words(Runtime& runtime,
-                                                        const std::vector<std::string>& words);
+// The calls of command-line words: each is an object with "op", or an op followed by an object, and
+// may stand for many calls, of which at most `limit` are made.
+absl::StatusOr<std::vector<NamedCall>> parse_call_words(
+    Runtime& runtime, const std::vector<std::string>& words,
+    std::int64_t limit = internal::kMaxGeneratedCalls);
 // The same where one call is wanted.
 absl::StatusOr<ParsedCall> parse_one_call(Runtime& runtime, const std::vector<std::string>& words);
 // The calls of a file; "-" is stdin.
-absl::StatusOr<std::vector<NamedCall>> read_call_file(Runtime& runtime, const std::string& path);
+absl::StatusOr<std::vector<NamedCall>> read_call_file(
+    Runtime& runtime, const std::string& path, std::int64_t limit = internal::kMaxGeneratedCalls);
 
 }  // namespace kiln::cli
 

@@ -2,7 +2,10 @@
 
 #include "cli/call_arguments.h"
 #include "cli/device_arguments.h"
+#include "cli/help.h"
+#include "cli/interrupt.h"
 #include "cli/session.h"
+#include "cli/warm_jobs.h"
 #include "runtime/call_json.h"
 #include "runtime/tools.h"
 
@@ -11,13 +14,8 @@
 #include <absl/time/clock.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <cstdio>
-#include <map>
 #include <memory>
-#include <optional>
-#include <set>
-#include <tuple>
 #include <vector>
 
 // Proof before a deployment that must not compile: everything the calls need is there.
@@ -26,53 +24,35 @@ namespace {
 
 struct CheckArguments {
   std::string file;
+  std::int64_t max_calls = internal::kMaxGeneratedCalls;
   std::string pack;
   DeviceArguments devices;
 };
 
-struct Checked {
-  std::set<std::tuple<std::string, std::string, std::string>> identities;
-  std::map<cache::TierKind, std::int64_t> hits;
-  std::int64_t missing = 0, failed = 0;
+// Everything that is missing, in the order of the calls.
+Json failures_json(const WarmJobs& jobs) {
   Json failures = Json::array();
-
-  void fail(const NamedCall& call, const Place& place, const std::string& reason) {
+  const auto fail = [&](const NamedCall& call, const Place& place, const std::string& reason) {
     Json one;
     one["call"] = call.call.op;
     one["where"] = call.name;
     one["board"] = place.name;
     one["reason"] = reason;
     failures.push_back(std::move(one));
-  }
-};
-
-absl::Status check_one(Runtime& runtime, const NamedCall& call, const Place& place, Checked& out) {
-  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<Op> op,
-                        runtime.create_op(call.call.op, call.call.params));
-  const ParsedCall here = internal::on_device(call.call, op->signature(), place.device);
-  KILN_ASSIGN_OR_RETURN(const std::vector<tools::PlannedKernel> kernels,
-                        tools::look_up_call(*op, here.args, place.device.type, place.facts));
-  for (const tools::PlannedKernel& kernel : kernels) {
-    KILN_RETURN_IF_ERROR(kernel.selection.error);
-    if (!out.identities
-             .emplace(*kernel.selection.chosen, kernel.identity.hash(), to_string(place.facts))
-             .second)
-      continue;
-    cache::TierKind slowest = cache::TierKind::memory;
-    bool missing = false;
-    for (const tools::PlannedProgram& program : kernel.programs) {
-      if (program.tier) {
-        slowest = std::max(slowest, *program.tier);
-        continue;
+  };
+  for (const WarmJob& job : jobs.jobs()) {
+    for (const WarmKernel& kernel : job.kernels) {
+      for (const WarmProgram& program : kernel.programs) {
+        if (program.tier) continue;
+        fail(*job.call, *job.place,
+             absl::StrFormat("%s: no tier has %s for %s, key %s", kernel.key, program.source,
+                             program.target, to_hex(program.key)));
       }
-      missing = true;
-      out.fail(call, place,
-               absl::StrFormat("%s: no tier has %s for %s, key %s", *kernel.selection.chosen,
-                               program.program.source, program.target, to_hex(program.key)));
     }
-    ++(missing ? out.missing : out.hits[slowest]);
   }
-  return absl::OkStatus();
+  for (const WarmFailure& failure : jobs.failures())
+    fail(*failure.call, *failure.place, message_of(failure.status));
+  return failures;
 }
 
 // With --pack nothing but that pack counts, neither the cache folder nor the layers of this
@@ -94,54 +74,43 @@ absl::StatusOr<std::unique_ptr<Runtime>> runtime_for(const CheckArguments& argum
   return runtime;
 }
 
-Json to_json(const Checked& checked, std::size_t calls, double seconds) {
-  Json json;
-  json["calls"] = calls;
-  json["identities"] = checked.identities.size();
-  json["built"] = 0;
-  for (cache::TierKind tier : {cache::TierKind::memory, cache::TierKind::disk,
-                               cache::TierKind::layer, cache::TierKind::remote}) {
-    const auto it = checked.hits.find(tier);
-    json["hits"][std::string(cache::to_string(tier))] = it == checked.hits.end() ? 0 : it->second;
-  }
-  json["missing"] = checked.missing;
-  json["failed"] = checked.failed;
-  json["failures"] = checked.failures;
-  json["seconds"] = seconds;
-  return json;
-}
-
 absl::StatusOr<Exit> check(const Session& session, const CheckArguments& arguments) {
   const absl::Time start = absl::Now();
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<Runtime> runtime, runtime_for(arguments));
   runtime->load_backends();
   KILN_ASSIGN_OR_RETURN(const std::vector<NamedCall> calls,
-                        read_call_file(*runtime, arguments.file));
-  KILN_ASSIGN_OR_RETURN(const std::vector<Place> places,
-                        places_of(*runtime, arguments.devices, std::nullopt));
-  Checked checked;
-  for (const NamedCall& call : calls) {
-    for (const Place& place : places) {
-      const absl::Status status = check_one(*runtime, call, place, checked);
-      if (status.ok()) continue;
-      ++checked.failed;
-      checked.fail(call, place, message_of(status));
-    }
-  }
-  const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
+                        read_call_file(*runtime, arguments.file, arguments.max_calls));
+  const Interrupt interrupt;
+  WarmJobs jobs(*runtime);
+  KILN_RETURN_IF_ERROR(jobs.plan(calls, arguments.devices, interrupt));
+  jobs.run(1, WarmMode::look_as_under_forbid, interrupt);
+  const WarmSummary summary = summarise(jobs.jobs(), WarmMode::look_as_under_forbid);
+  const Json failures = failures_json(jobs);
   if (session.json) {
-    print_json(to_json(checked, calls.size(), seconds));
+    Json json;
+    json["calls"] = calls.size();
+    json["identities"] = summary.identities;
+    json["built"] = 0;
+    for (cache::TierKind tier : {cache::TierKind::memory, cache::TierKind::disk,
+                                 cache::TierKind::layer, cache::TierKind::remote}) {
+      const auto it = summary.hits.find(tier);
+      json["hits"][std::string(cache::to_string(tier))] = it == summary.hits.end() ? 0 : it->second;
+    }
+    json["missing"] = summary.missing;
+    json["failed"] = jobs.failures().size();
+    json["failures"] = failures;
+    json["seconds"] = absl::ToDoubleSeconds(absl::Now() - start);
+    print_json(json);
   } else {
-    for (const Json& one : checked.failures) {
+    for (const Json& one : failures) {
       std::printf("missing: %s on %s: %s\n", one["where"].get<std::string>().c_str(),
                   one["board"].get<std::string>().c_str(),
                   indented(one["reason"].get<std::string>(), 2).c_str());
     }
-    std::printf("%zu identities: %lld missing, %lld calls that cannot be served\n",
-                checked.identities.size(), static_cast<long long>(checked.missing),
-                static_cast<long long>(checked.failed));
+    std::printf("%zu identities: %zu missing, %zu calls that cannot be served\n",
+                summary.identities, summary.missing, jobs.failures().size());
   }
-  return checked.missing == 0 && checked.failed == 0 ? Exit::ok : Exit::cannot_do;
+  return interrupt.exit_or(failures.empty() ? Exit::ok : Exit::cannot_do);
 }
 
 }  // namespace
@@ -151,9 +120,19 @@ void add_check(CLI::App& app, Session& session) {
       app.add_subcommand("check", "whether everything that calls need is there; compiles nothing");
   auto arguments = std::make_shared<CheckArguments>();
   command->add_option("--calls", arguments->file, "a file with one CALL a line; - is stdin")
+      ->type_name("FILE")
       ->required();
-  command->add_option("--pack", arguments->pack, "look in this pack alone");
+  command
+      ->add_option("--max-calls", arguments->max_calls,
+                   "calls that lines with lists and ranges may make in all")
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--pack", arguments->pack, "look in this pack alone")->type_name("FILE");
   add_device_options(*command, arguments->devices);
+  examples(*command,
+           {{"kiln check --calls calls.jsonl --board h200", "the cache and layers of this machine"},
+            {"kiln check --calls calls.jsonl --board h200 --pack kernels.kpack",
+             "a pack alone, before it is shipped"}});
   command->callback([&session, arguments] {
     session.command = [&session, arguments] { return check(session, *arguments); };
   });

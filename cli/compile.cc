@@ -1,6 +1,7 @@
 #include <kiln/runtime.h>
 
 #include "cache/artifact.h"
+#include "cli/help.h"
 #include "cli/rebuild.h"
 #include "cli/session.h"
 #include "runtime/runtime_impl.h"
@@ -146,7 +147,7 @@ void add_compile(CLI::App& app, Session& session) {
       ->add_option("WHAT", arguments->what,
                    "an embedded source, a file, or the key of an artifact on disk")
       ->required();
-  command->add_option("--target", arguments->target, "as sm_90a or x86-64-v3");
+  command->add_option("--target", arguments->target, "as sm_90a or x86-64-v3")->type_name("TARGET");
   const auto add_list = [&](const char* name, std::vector<std::string>& list, const char* help) {
     command->add_option(name, list, help)->allow_extra_args(false);
   };
@@ -154,7 +155,10 @@ void add_compile(CLI::App& app, Session& session) {
   add_list("--define", arguments->defines, "NAME=VALUE");
   add_list("--option", arguments->options, "--option=-O1: passed to the compiler");
   add_list("--kernel", arguments->kernels, "a kernel that must be in it");
-  command->add_option("--output", arguments->output, "where to write the image");
+  command->add_option("--output", arguments->output, "where to write the image")->type_name("FILE");
+  examples(*command, {{"kiln compile kernel.cu --target sm_90a --kernel my_kernel", "a file"},
+                      {"kiln compile 1f0c... --output kernel.cubin",
+                       "what an artifact on disk was made of, once more"}});
   command->callback([&session, arguments] {
     session.command = [&session, arguments] { return compile(session, *arguments); };
   });

@@ -52,17 +52,23 @@ absl::Status add_place(std::vector<Place>& places, const std::string& name,
 void add_device_options(CLI::App& command, DeviceArguments& arguments) {
   command
       .add_option("--board", arguments.boards, "boards, as h200 or a100,h200; none need be here")
+      ->type_name("BOARD")
       ->delimiter(',')
       ->allow_extra_args(false);
   command
       .add_option("--arch", arguments.archs,
                   "archs, as 90, sm_90 or sm_90a: their reference boards")
+      ->type_name("ARCH")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command.add_option("--sm-count", arguments.sm_count, "multiprocessors, in place of the board's");
-  command.add_option("--smem", arguments.smem,
-                     "bytes of shared memory a block may use, in place of the board's");
-  command.add_option("--device", arguments.device, "a device that is here, as cuda:0 or cpu");
+  command.add_option("--sm-count", arguments.sm_count, "multiprocessors, in place of the board's")
+      ->type_name("N");
+  command
+      .add_option("--smem", arguments.smem,
+                  "bytes of shared memory a block may use, in place of the board's")
+      ->type_name("BYTES");
+  command.add_option("--device", arguments.device, "a device that is here, as cuda:0 or cpu")
+      ->type_name("DEVICE");
 }
 
 absl::StatusOr<std::vector<Place>> places_of(Runtime& runtime, const DeviceArguments& arguments,

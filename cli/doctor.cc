@@ -1,5 +1,7 @@
 #include <kiln/runtime.h>
 
+#include "cli/doctor_checks.h"
+#include "cli/help.h"
 #include "cli/session.h"
 #include "jit/nvrtc_library.h"
 #include "runtime/cuda_driver.h"
@@ -11,6 +13,7 @@
 #include <absl/strings/str_format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -19,33 +22,6 @@
 
 namespace kiln::cli {
 namespace {
-
-// One thing that Kiln needs or can use.
-struct Check {
-  std::string name;
-  bool ok = false;
-  std::string found;
-  std::string advice;  // what to do; empty when nothing is
-};
-
-Check check_toolkit(const RuntimeOptions& options) {
-  const absl::StatusOr<jit::NvrtcLibrary> nvrtc = jit::load_nvrtc(
-      {.library = options.nvrtc, .cuda_home = options.cuda_home, .include_dir = ""});
-  if (!nvrtc.ok()) {
-    return {"nvrtc", false, message_of(nvrtc.status()),
-            "install the CUDA Toolkit 12.8 or newer, or set CUDA_HOME or KILN_NVRTC; without it "
-            "Kiln serves what is in its cache"};
-  }
-  std::string archs;
-  for (int arch : nvrtc->archs) archs += (archs.empty() ? "" : ", ") + std::to_string(arch);
-  return {"nvrtc", true,
-          absl::StrFormat("%s, version %d.%d, headers in %s, archs %s", nvrtc->path, nvrtc->major,
-                          nvrtc->minor, nvrtc->include_dir.empty() ? "none" : nvrtc->include_dir,
-                          archs),
-          nvrtc->include_dir.empty()
-              ? "the toolkit's headers are missing: kernels that use cuda_fp16.h do not compile"
-              : ""};
-}
 
 Check check_driver() {
   const absl::StatusOr<std::unique_ptr<const CudaDriver>> driver = CudaDriver::open();
@@ -68,7 +44,10 @@ void check_devices(Runtime& runtime, std::vector<Check>& checks) {
     const absl::StatusOr<int> count = (*support)->device_count();
     if (!count.ok() || *count == 0) {
       checks.push_back(
-          {"devices " + name, false, count.ok() ? "none" : message_of(count.status()),
+          {"devices " + name, false,
+           count.ok() ? "none"
+                      : (name == "cuda" ? "none that can be used, see driver"
+                                        : message_of(count.status())),
            "calls on " + name + " cannot run here; everything that needs no device works"});
       continue;
     }
@@ -92,46 +71,6 @@ Check check_host_compiler(Runtime& runtime) {
   return {"host compiler", false, message_of(id.status()),
           "install g++ (package g++), or set KILN_CXX; without it the CPU backend serves what is "
           "in its cache"};
-}
-
-Check check_cache(Runtime& runtime) {
-  const std::string& wanted = runtime.options().cache_dir;
-  const std::string dir = tools::store(runtime).disk_dir();
-  if (!dir.empty()) return {"cache", true, dir, ""};
-  return {"cache", false, wanted.empty() ? "no folder is named" : wanted + " cannot be used",
-          "set KILN_CACHE_DIR to a folder that you own and nobody else can write; without it every "
-          "process builds again"};
-}
-
-void check_layers(Runtime& runtime, std::vector<Check>& checks) {
-  for (const cache::LayerInfo& layer : tools::store(runtime).layers()) {
-    const std::string what = layer.is_pack
-                                 ? absl::StrFormat("pack of %d artifacts%s", layer.artifacts,
-                                                   layer.is_signed ? ", signed" : "")
-                                 : "folder";
-    checks.push_back({"layer " + layer.path, layer.reason.empty(),
-                      layer.reason.empty() ? what : layer.reason,
-                      layer.reason.empty() ? ""
-                                           : "export it anew, or take it out of "
-                                             "KILN_CACHE_LAYERS; it is skipped"});
-  }
-}
-
-void check_remote(Runtime& runtime, std::vector<Check>& checks) {
-  cache::Store& store = tools::store(runtime);
-  const std::optional<cache::RemoteInfo> remote = store.remote();
-  if (!remote) return;
-  if (!remote->reason.empty()) {
-    checks.push_back({"remote cache", false, remote->reason, "see KILN_CACHE_REMOTE"});
-    return;
-  }
-  const absl::Status answer = store.check_remote();
-  checks.push_back(
-      {"remote cache", answer.ok(),
-       answer.ok() ? remote->address + " answers" : remote->address + ": " + message_of(answer),
-       answer.ok() ? ""
-                   : "see KILN_CACHE_REMOTE; without it this machine builds what "
-                     "others have"});
 }
 
 // Plugins by file: empty for one that opens, else why not.
@@ -179,27 +118,56 @@ void check_backends(Runtime& runtime, Probed probed, std::vector<Check>& checks)
   }
 }
 
+// A device that is newer than the toolkit: the driver runs it, and nothing can be compiled for it.
+void check_archs(Runtime& runtime, std::vector<Check>& checks) {
+  const RuntimeOptions& options = runtime.options();
+  const absl::StatusOr<jit::NvrtcLibrary> nvrtc = jit::load_nvrtc(
+      {.library = options.nvrtc, .cuda_home = options.cuda_home, .include_dir = ""});
+  const absl::StatusOr<DeviceSupport*> support = runtime.device_support(DeviceType::cuda());
+  const absl::StatusOr<int> count =
+      support.ok() ? (*support)->device_count() : absl::StatusOr<int>(support.status());
+  for (int i = 0; nvrtc.ok() && count.ok() && i < *count; ++i) {
+    const absl::StatusOr<DeviceFacts> facts = (*support)->facts(i);
+    if (!facts.ok() || std::count(nvrtc->archs.begin(), nvrtc->archs.end(), facts->arch) > 0)
+      continue;
+    checks.push_back({absl::StrFormat("arch of cuda:%d", i), false,
+                      absl::StrFormat("NVRTC %d.%d compiles nothing for arch %d", nvrtc->major,
+                                      nvrtc->minor, facts->arch),
+                      "install a CUDA Toolkit that knows it (`nvcc --list-gpu-arch` there), or "
+                      "serve from a pack"});
+  }
+}
+
+void print_check(const Check& check) {
+  std::printf("%-8s %-16s %s\n", check.ok ? "ok" : "missing", check.name.c_str(),
+              indented(check.found, 26).c_str());
+  if (!check.advice.empty()) std::printf("%26s-> %s\n", "", check.advice.c_str());
+}
+
 absl::StatusOr<Exit> doctor(const Session& session) {
+  Warnings warnings;
   RuntimeOptions options = RuntimeOptions::from_environment();
+  std::vector<Check> checks{check_environment(warnings.take())};
+  for (Check& check : check_recording(options)) checks.push_back(std::move(check));
+  options.record_calls_file.clear();
   Probed probed = probe_backends(options);
   Runtime runtime(options);
+  const std::string complaints = warnings.take();
   runtime.load_backends();
-  std::vector<Check> checks{check_toolkit(runtime.options()), check_driver()};
+  for (Check& check : check_compiling(runtime, warnings)) checks.push_back(std::move(check));
+  checks.push_back(check_driver());
   check_devices(runtime, checks);
+  check_archs(runtime, checks);
   checks.push_back(check_host_compiler(runtime));
-  checks.push_back(check_cache(runtime));
-  check_layers(runtime, checks);
-  check_remote(runtime, checks);
+  for (Check& check : check_cache(runtime, complaints)) checks.push_back(std::move(check));
+  for (Check& check : check_remote(runtime)) checks.push_back(std::move(check));
   check_backends(runtime, std::move(probed), checks);
   Json json;
   json["checks"] = Json::array();
+  std::size_t bad = 0;
   for (const Check& check : checks) {
-    if (!session.json) {
-      std::printf("%-8s %-16s %s\n", check.ok ? "ok" : "missing", check.name.c_str(),
-                  indented(check.found, 26).c_str());
-      if (!check.advice.empty()) std::printf("%26s-> %s\n", "", check.advice.c_str());
-      continue;
-    }
+    bad += check.ok ? 0 : 1;
+    if (!session.json) print_check(check);
     Json one;
     one["name"] = check.name;
     one["ok"] = check.ok;
@@ -207,7 +175,12 @@ absl::StatusOr<Exit> doctor(const Session& session) {
     one["advice"] = check.advice;
     json["checks"].push_back(std::move(one));
   }
-  if (session.json) print_json(json);
+  if (session.json)
+    print_json(json);
+  else if (bad == 0)
+    std::printf("all is well\n");
+  else
+    std::printf("%zu of %zu are not as they could be: see the arrows\n", bad, checks.size());
   return Exit::ok;
 }
 
@@ -216,6 +189,7 @@ absl::StatusOr<Exit> doctor(const Session& session) {
 void add_doctor(CLI::App& app, Session& session) {
   CLI::App* command = app.add_subcommand(
       "doctor", "toolkit, driver, devices, cache, backends: found or not, and what to do");
+  examples(*command, {{"kiln doctor", "what is here, what is not, and what to do"}});
   command->callback([&session] { session.command = [&session] { return doctor(session); }; });
 }
 

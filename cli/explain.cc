@@ -2,6 +2,7 @@
 
 #include "cli/call_arguments.h"
 #include "cli/device_arguments.h"
+#include "cli/help.h"
 #include "cli/session.h"
 #include "runtime/call_json.h"
 #include "runtime/tools.h"
@@ -131,6 +132,12 @@ void add_explain(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<ExplainArguments>();
   command->add_option("CALL", arguments->call, "an op and its JSON")->required()->expected(1, 2);
   add_device_options(*command, arguments->devices);
+  examples(*command, {{"kiln explain LayerNormFwdOp "
+                       "'{\"params\":{\"normalized_shape\":[4096]},\"inputs\":{\"x\":{\"dtype\":"
+                       "\"float16\",\"shape\":[8192,4096]}}}' --board h200",
+                       "no such board need be here"},
+                      {"kiln explain CALL --arch 80,90a", "for the reference boards of two archs"},
+                      {"kiln explain CALL --device cpu", "on the CPU"}});
   command->callback([&session, arguments] {
     session.command = [&session, arguments] { return explain(session, *arguments); };
   });

@@ -1,6 +1,5 @@
-#include <kiln/version.h>
-
 #include "cli/session.h"
+#include "cli/tune_child.h"
 
 #include <CLI/CLI.hpp>
 
@@ -22,7 +21,7 @@ bool wants_json(int argc, char** argv) {
 }
 
 void build_app(CLI::App& app, Session& session) {
-  app.set_version_flag("--version", "kiln " KILN_VERSION_STRING);
+  app.set_version_flag("--version", kiln::cli::version_text, "print versions and exit");
   app.add_flag("--json", session.json, "print JSON");
   app.require_subcommand(1);
   app.fallthrough();
@@ -32,16 +31,20 @@ void build_app(CLI::App& app, Session& session) {
   kiln::cli::add_warm(app, session);
   kiln::cli::add_compile(app, session);
   kiln::cli::add_cache(app, session);
+  kiln::cli::add_tune(app, session);
+  kiln::cli::add_tune_child(app, session);
   kiln::cli::add_why(app, session);
   kiln::cli::add_check(app, session);
   kiln::cli::add_doctor(app, session);
   kiln::cli::add_probe_plugin(app, session);
+  kiln::cli::add_help(app, session);
   app.footer(
       "A CALL is an op with its JSON:\n"
       "  LayerNormFwdOp '{\"params\":{\"normalized_shape\":[4096]},\n"
       "                   \"inputs\":{\"x\":{\"dtype\":\"float16\",\"shape\":[8192,4096]}}}'\n"
-      "or that object alone with a field \"op\". Exit codes: 0 ok, 2 wrong usage, 3 cannot be "
-      "done.");
+      "or that object alone with a field \"op\"; see docs/call_format.md.\n\n"
+      "Exit codes: 0 ok, 2 wrong usage, 3 cannot be done, 130 interrupted, 143 terminated.\n"
+      "`kiln help COMMAND` shows examples, `kiln help environment` the variables.");
 }
 
 int run(int argc, char** argv) {

@@ -1,6 +1,7 @@
 #include <kiln/runtime.h>
 
 #include "cli/call_arguments.h"
+#include "cli/help.h"
 #include "cli/session.h"
 #include "runtime/call_json.h"
 
@@ -119,7 +120,7 @@ void print_op(Runtime& runtime, const OpType& type) {
   }
 }
 
-absl::StatusOr<Exit> list_ops(const Session& session, const std::string& only) {
+absl::StatusOr<Exit> list_ops(const Session& session, const std::string& only, bool names_only) {
   Runtime& runtime = Runtime::instance();
   runtime.load_backends();
   std::vector<std::string> names = runtime.op_names();
@@ -127,6 +128,10 @@ absl::StatusOr<Exit> list_ops(const Session& session, const std::string& only) {
     const absl::StatusOr<const OpType*> type = runtime.op_type(only);
     if (!type.ok()) return absl::InvalidArgumentError(message_of(type.status()));
     names = {only};
+  }
+  if (names_only && !session.json) {
+    for (const std::string& name : names) std::printf("%s\n", name.c_str());
+    return Exit::ok;
   }
   Json json;
   json["ops"] = Json::array();
@@ -148,8 +153,15 @@ void add_ops(CLI::App& app, Session& session) {
       app.add_subcommand("ops", "ops, signatures, interfaces, implementations, archs, dtypes");
   auto only = std::make_shared<std::string>();
   command->add_option("OP", *only, "only this op");
-  command->callback([&session, only] {
-    session.command = [&session, only] { return list_ops(session, *only); };
+  auto names_only = std::make_shared<bool>(false);
+  command->add_flag("--names", *names_only, "only the names, one a line");
+  examples(*command, {{"kiln ops", "all ops"},
+                      {"kiln ops LayerNormFwdOp --json", "one of them, for scripts"},
+                      {"kiln ops --names", "their names, one a line"}});
+  command->callback([&session, only, names_only] {
+    session.command = [&session, only, names_only] {
+      return list_ops(session, *only, *names_only);
+    };
   });
 }
 

@@ -2,6 +2,7 @@
 #include <kiln/target.h>
 
 #include "cli/call_arguments.h"
+#include "cli/help.h"
 #include "cli/run_call.h"
 #include "cli/session.h"
 #include "runtime/call_json.h"
@@ -133,9 +134,16 @@ void add_run(CLI::App& app, Session& session) {
       "run", "run a call on random data, check it, and tell where the time went");
   auto arguments = std::make_shared<RunArguments>();
   command->add_option("CALL", arguments->call, "an op and its JSON")->required()->expected(1, 2);
-  command->add_option("--device", arguments->device, "cuda:0 (the default) or cpu");
+  command->add_option("--device", arguments->device, "cuda:0 (the default) or cpu")
+      ->type_name("DEVICE");
   command->add_flag("--no-check", arguments->no_check, "do not compare with the reference");
-  command->add_option("--seed", arguments->seed, "of the random data");
+  command->add_option("--seed", arguments->seed, "of the random data")->type_name("N");
+  examples(*command, {{"kiln run LayerNormFwdOp "
+                       "'{\"params\":{\"normalized_shape\":[4096]},\"inputs\":{\"x\":{\"dtype\":"
+                       "\"float16\",\"shape\":[8192,4096]}}}'",
+                       "on cuda:0"},
+                      {"kiln run CALL --device cpu --no-check --json",
+                       "on the CPU, only timed, for scripts"}});
   command->callback([&session, arguments] {
     session.command = [&session, arguments] { return run(session, *arguments); };
   });

@@ -1,7 +1,7 @@
 #include "cli/run_call.h"
 
-#include "cli/tensor_buffer.h"
-#include "cli/test_values.h"
+#include "runtime/tensor_buffer.h"
+#include "runtime/test_values.h"
 #include "runtime/tools.h"
 
 #include <absl/strings/str_format.h>
@@ -13,7 +13,10 @@
 namespace kiln::cli {
 namespace {
 
+using internal::compare;
 using internal::ParsedCall;
+using internal::TensorBuffer;
+using internal::TestValues;
 
 double seconds_since(absl::Time start) { return absl::ToDoubleSeconds(absl::Now() - start); }
 
@@ -114,7 +117,9 @@ class CallRunner {
       KILN_RETURN_IF_ERROR(warmed.status());
       report.build_seconds = seconds_since(start);
     }
-    const auto planned = tools::explain_call(op_, call_.args, type, facts, /*look_up=*/!may_build);
+    const auto planned = may_build
+                             ? tools::explain_call(op_, call_.args, type, facts, /*look_up=*/false)
+                             : tools::look_up_call(op_, call_.args, type, facts);
     if (!planned.ok()) return may_build ? planned.status() : absl::OkStatus();
     for (std::size_t k = 0; k < planned->size(); ++k) {
       const tools::PlannedKernel& kernel = (*planned)[k];

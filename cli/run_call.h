@@ -5,8 +5,8 @@
 #include <kiln/runtime.h>
 #include <kiln/status.h>
 
-#include "cli/compare.h"
 #include "runtime/call_json.h"
+#include "runtime/compare.h"
 
 #include <cstdint>
 #include <optional>
@@ -14,6 +14,8 @@
 #include <vector>
 
 namespace kiln::cli {
+
+using internal::Difference;
 
 struct RunOptions {
   bool check = true;

@@ -21,8 +21,10 @@ using Json = nlohmann::ordered_json;
 // How `kiln` ends. Scripts rely on these numbers.
 enum class Exit {
   ok = 0,
-  usage = 2,      // bad flags, a malformed CALL, an unknown op, field, arch or board
-  cannot_do = 3,  // no implementation, a failed build or check, no device
+  usage = 2,          // bad flags, a malformed CALL, an unknown op, field, arch or board
+  cannot_do = 3,      // no implementation, a failed build or check, no device
+  interrupted = 130,  // by Ctrl-C, after it has said what was done
+  terminated = 143,   // the same by SIGTERM
 };
 
 struct Session {
@@ -53,7 +55,13 @@ void add_cache(CLI::App& app, Session& session);
 void add_why(CLI::App& app, Session& session);
 void add_check(CLI::App& app, Session& session);
 void add_doctor(CLI::App& app, Session& session);
+void add_tune(CLI::App& app, Session& session);
 void add_probe_plugin(CLI::App& app, Session& session);
+// `kiln help`, `kiln completion` and `kiln man`.
+void add_help(CLI::App& app, Session& session);
+
+// What `kiln --version` prints: the first line is "kiln 1.2.3".
+std::string version_text();
 
 }  // namespace kiln::cli
 

@@ -2,177 +2,36 @@
 
 #include "cli/call_arguments.h"
 #include "cli/device_arguments.h"
+#include "cli/help.h"
+#include "cli/interrupt.h"
 #include "cli/session.h"
+#include "cli/warm_jobs.h"
 #include "runtime/call_json.h"
 #include "runtime/tools.h"
 
 #include <CLI/CLI.hpp>
 #include <absl/strings/str_format.h>
-#include <absl/synchronization/mutex.h>
 #include <absl/time/clock.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
-#include <map>
 #include <memory>
-#include <set>
 #include <thread>
-#include <tuple>
-#include <unistd.h>
 
+// Builds what calls need. First all calls are planned, which is quick, so that what is to be built
+// is known; then each distinct kernel is built once.
 namespace kiln::cli {
 namespace {
 
 struct WarmArguments {
   std::vector<std::string> calls;
   std::string file;
+  std::int64_t max_calls = internal::kMaxGeneratedCalls;
   DeviceArguments devices;
   int jobs = 0;
+  bool dry_run = false;
 };
-
-// One call on one board.
-struct Task {
-  const NamedCall* call = nullptr;
-  const Place* place = nullptr;
-  absl::StatusOr<std::vector<tools::WarmedKernel>> result = absl::UnknownError("not run");
-};
-
-absl::StatusOr<std::vector<tools::WarmedKernel>> warm_one(Runtime& runtime, const Task& task) {
-  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<Op> op,
-                        runtime.create_op(task.call->call.op, task.call->call.params));
-  const ParsedCall call = internal::on_device(task.call->call, op->signature(), task.place->device);
-  return tools::warm_call(*op, call.args, task.place->device.type, task.place->facts);
-}
-
-// Tells how far the work is: a line that is written over on a terminal, else a line for each task.
-class Progress {
- public:
-  explicit Progress(std::size_t total) : total_(total), is_terminal_(isatty(STDERR_FILENO) != 0) {}
-  void done(const Task& task) {
-    absl::MutexLock lock(&mutex_);
-    ++done_;
-    const std::string text = absl::StrFormat("[%d/%d] %s on %s: %s", done_, total_, task.call->name,
-                                             task.place->name, task.result.ok() ? "ok" : "failed");
-    std::fprintf(stderr, is_terminal_ ? "\r\033[K%s" : "%s\n", text.c_str());
-    if (is_terminal_ && done_ == total_) std::fprintf(stderr, "\r\033[K");
-  }
-
- private:
-  absl::Mutex mutex_;
-  const std::size_t total_;
-  std::size_t done_ ABSL_GUARDED_BY(mutex_) = 0;
-  const bool is_terminal_;
-};
-
-void run_tasks(Runtime& runtime, std::vector<Task>& tasks, int jobs, Progress& progress) {
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < tasks.size(); i = next++) {
-      tasks[i].result = warm_one(runtime, tasks[i]);
-      progress.done(tasks[i]);
-    }
-  };
-  std::vector<std::thread> threads;
-  const std::size_t count = std::min(static_cast<std::size_t>(jobs), tasks.size());
-  for (std::size_t i = 1; i < count; ++i) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
-}
-
-// Counts of what was asked for. Each distinct (implementation, identity, device facts) is one
-// identity and is counted once: as built when one of its programs was compiled, else by the slowest
-// tier one came from; so identities = built + all hits.
-struct Summary {
-  std::size_t identities = 0, programs = 0, compiled = 0, built = 0, failed = 0;
-  std::map<cache::TierKind, std::size_t> hits;
-};
-
-// Where each program came from, at its slowest: of two tasks at once one may find in memory what
-// the other has just read or compiled. nullopt: compiled.
-std::map<cache::CompileKey, std::optional<cache::TierKind>> origins(
-    const std::vector<Task>& tasks) {
-  std::map<cache::CompileKey, std::optional<cache::TierKind>> out;
-  for (const Task& task : tasks) {
-    if (!task.result.ok()) continue;
-    for (const tools::WarmedKernel& kernel : *task.result) {
-      for (const tools::WarmedProgram& program : kernel.programs) {
-        const auto [row, added] = out.emplace(program.key, program.found_in);
-        if (!added && row->second && (!program.found_in || *program.found_in > *row->second))
-          row->second = program.found_in;
-      }
-    }
-  }
-  return out;
-}
-
-Summary summarise(const std::vector<Task>& tasks) {
-  const auto came_from = origins(tasks);
-  Summary summary;
-  std::set<std::tuple<std::string, std::string, std::string>> identities;
-  std::set<cache::CompileKey> keys;
-  for (const Task& task : tasks) {
-    if (!task.result.ok()) {
-      ++summary.failed;
-      continue;
-    }
-    for (const tools::WarmedKernel& kernel : *task.result) {
-      if (!identities.emplace(kernel.key, kernel.identity, to_string(task.place->facts)).second)
-        continue;
-      bool built = false;
-      cache::TierKind slowest = cache::TierKind::memory;
-      for (const tools::WarmedProgram& program : kernel.programs) {
-        // What an earlier identity of this run compiled, or waited for together with this one, is
-        // there by now.
-        if (!keys.insert(program.key).second) continue;
-        ++summary.programs;
-        const std::optional<cache::TierKind> tier = came_from.at(program.key);
-        if (tier)
-          slowest = std::max(slowest, *tier);
-        else
-          built = true;
-        if (!tier) ++summary.compiled;
-      }
-      ++summary.identities;
-      ++(built ? summary.built : summary.hits[slowest]);
-    }
-  }
-  return summary;
-}
-
-Json failures_json(const std::vector<Task>& tasks, Runtime& runtime) {
-  Json failures = Json::array();
-  for (const Task& task : tasks) {
-    if (task.result.ok()) continue;
-    const absl::StatusOr<const Signature*> signature = find_signature(runtime, task.call->call.op);
-    Json one;
-    one["call"] =
-        signature.ok() ? internal::call_to_json(task.call->call, **signature) : task.call->name;
-    one["where"] = task.call->name;
-    one["board"] = task.place->name;
-    one["kind"] = internal::kind_name(task.result.status());
-    one["reason"] = message_of(task.result.status());
-    failures.push_back(std::move(one));
-  }
-  return failures;
-}
-
-void print_summary(const std::vector<Task>& tasks, const Summary& summary, double seconds) {
-  for (const Task& task : tasks) {
-    if (task.result.ok()) continue;
-    std::printf("failed: %s on %s: %s\n", task.call->name.c_str(), task.place->name.c_str(),
-                indented(message_of(task.result.status()), 2).c_str());
-  }
-  std::string hits;
-  for (const auto& [tier, count] : summary.hits) {
-    hits += absl::StrFormat(", %d from %s", count, cache::to_string(tier));
-  }
-  std::printf("%zu identities: %zu built%s; %zu failed; %s\n", summary.identities, summary.built,
-              hits.c_str(), summary.failed, seconds_text(seconds).c_str());
-  if (summary.built == 0 && summary.failed == 0)
-    std::printf("nothing was built: all of it was there\n");
-}
 
 absl::StatusOr<std::vector<NamedCall>> read_calls(Runtime& runtime,
                                                   const WarmArguments& arguments) {
@@ -181,56 +40,115 @@ absl::StatusOr<std::vector<NamedCall>> read_calls(Runtime& runtime,
         arguments.file.empty() ? "calls must be given: want --calls FILE or CALLs, got neither"
                                : "calls must be given once: want --calls FILE or CALLs, got both");
   }
-  if (arguments.file.empty()) return parse_call_words(runtime, arguments.calls);
-  return read_call_file(runtime, arguments.file);
+  if (arguments.file.empty())
+    return parse_call_words(runtime, arguments.calls, arguments.max_calls);
+  return read_call_file(runtime, arguments.file, arguments.max_calls);
+}
+
+// How a run ended.
+struct Outcome {
+  WarmSummary summary;
+  std::size_t calls = 0;
+  bool is_dry_run = false, is_interrupted = false;
+  double seconds = 0;
+};
+
+Json failures_json(const WarmJobs& jobs, Runtime& runtime) {
+  Json failures = Json::array();
+  for (const WarmFailure& failure : jobs.failures()) {
+    const ParsedCall& call = failure.call->call;
+    const absl::StatusOr<const Signature*> signature = find_signature(runtime, call.op);
+    Json one;
+    one["call"] = signature.ok() ? internal::call_to_json(call, **signature) : failure.call->name;
+    one["where"] = failure.call->name;
+    one["board"] = failure.place->name;
+    one["kind"] = internal::kind_name(failure.status);
+    one["reason"] = message_of(failure.status);
+    failures.push_back(std::move(one));
+  }
+  return failures;
+}
+
+Json report_json(const WarmJobs& jobs, const Outcome& outcome, Runtime& runtime) {
+  const WarmSummary& summary = outcome.summary;
+  Json json;
+  json["calls"] = outcome.calls;
+  json["boards"] = jobs.place_names();
+  json["dry_run"] = outcome.is_dry_run;
+  json["identities"] = summary.identities;
+  json["programs"] = summary.programs;
+  json["compiled"] = summary.compiled;
+  json["built"] = summary.built;
+  for (cache::TierKind tier : {cache::TierKind::memory, cache::TierKind::disk,
+                               cache::TierKind::layer, cache::TierKind::remote}) {
+    const auto it = summary.hits.find(tier);
+    json["hits"][std::string(cache::to_string(tier))] = it == summary.hits.end() ? 0 : it->second;
+  }
+  json["missing"] = summary.missing;
+  json["failed"] = jobs.failures().size();
+  json["failures"] = failures_json(jobs, runtime);
+  json["interrupted"] = outcome.is_interrupted;
+  json["not_done"] = summary.not_done;
+  json["seconds"] = outcome.seconds;
+  return json;
+}
+
+void print_report(const WarmJobs& jobs, const Outcome& outcome) {
+  const WarmSummary& summary = outcome.summary;
+  for (const WarmFailure& failure : jobs.failures()) {
+    std::printf("failed: %s on %s: %s\n", failure.call->name.c_str(), failure.place->name.c_str(),
+                indented(message_of(failure.status), 2).c_str());
+  }
+  std::string hits;
+  for (const auto& [tier, count] : summary.hits)
+    hits += absl::StrFormat(", %d from %s", count, cache::to_string(tier));
+  if (outcome.is_dry_run) {
+    std::printf("%zu calls need %zu identities (%zu programs): %zu to be built%s; %zu failed\n",
+                outcome.calls, summary.identities, summary.programs, summary.missing, hits.c_str(),
+                jobs.failures().size());
+    return;
+  }
+  std::printf("%zu identities: %zu built%s; %zu failed; %s\n", summary.identities, summary.built,
+              hits.c_str(), jobs.failures().size(), seconds_text(outcome.seconds).c_str());
+  if (outcome.is_interrupted) {
+    std::printf("interrupted: %zu identities were not begun; what was built is kept\n",
+                summary.not_done);
+  } else if (summary.built == 0 && jobs.failures().empty()) {
+    std::printf("nothing was built: all of it was there\n");
+  }
 }
 
 absl::StatusOr<Exit> warm(const Session& session, const WarmArguments& arguments) {
   const absl::Time start = absl::Now();
-  const int jobs = arguments.jobs != 0
-                       ? arguments.jobs
-                       : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  if (jobs < 1)
-    return absl::InvalidArgumentError(absl::StrFormat("--jobs must be positive: got %d", jobs));
+  const int threads = arguments.jobs != 0
+                          ? arguments.jobs
+                          : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  if (threads < 1)
+    return absl::InvalidArgumentError(absl::StrFormat("--jobs must be positive: got %d", threads));
   Runtime& runtime = Runtime::instance();
   KILN_ASSIGN_OR_RETURN(const std::vector<NamedCall> calls, read_calls(runtime, arguments));
-  KILN_ASSIGN_OR_RETURN(const std::vector<Place> places,
-                        places_of(runtime, arguments.devices, std::nullopt));
-  std::vector<Task> tasks;
-  for (const NamedCall& call : calls) {
-    for (const Place& place : places) {
-      tasks.emplace_back();
-      tasks.back().call = &call;
-      tasks.back().place = &place;
-    }
+  const Interrupt interrupt;
+  WarmJobs jobs(runtime);
+  KILN_RETURN_IF_ERROR(jobs.plan(calls, arguments.devices, interrupt));
+  if (!arguments.dry_run) {
+    std::size_t kernels = 0;
+    for (const WarmJob& job : jobs.jobs()) kernels += job.wanted.size();
+    std::fprintf(stderr, "%zu calls on %zu boards need %zu kernels\n", calls.size(),
+                 jobs.place_names().size(), kernels);
   }
-  Progress progress(tasks.size());
-  run_tasks(runtime, tasks, jobs, progress);
-  const Summary summary = summarise(tasks);
-  const double seconds = absl::ToDoubleSeconds(absl::Now() - start);
-  if (session.json) {
-    Json json;
-    json["calls"] = calls.size();
-    json["boards"] = Json::array();
-    for (const Place& place : places) json["boards"].push_back(place.name);
-    json["identities"] = summary.identities;
-    json["programs"] = summary.programs;
-    json["compiled"] = summary.compiled;
-    json["built"] = summary.built;
-    for (cache::TierKind tier : {cache::TierKind::memory, cache::TierKind::disk,
-                                 cache::TierKind::layer, cache::TierKind::remote}) {
-      const auto it = summary.hits.find(tier);
-      json["hits"][std::string(cache::to_string(tier))] = it == summary.hits.end() ? 0 : it->second;
-    }
-    json["missing"] = 0;  // what is not there is built, or has failed
-    json["failed"] = summary.failed;
-    json["failures"] = failures_json(tasks, runtime);
-    json["seconds"] = seconds;
-    print_json(json);
-  } else {
-    print_summary(tasks, summary, seconds);
-  }
-  return summary.failed == 0 ? Exit::ok : Exit::cannot_do;
+  const WarmMode mode = arguments.dry_run ? WarmMode::look : WarmMode::build;
+  jobs.run(threads, mode, interrupt);
+  // Artifacts are written behind; a warm cache is one that is on the disk.
+  if (!tools::store(runtime).flush(absl::Minutes(10)))
+    return absl::UnavailableError(
+        "cache: what was built must be written, got no end of it in time");
+  const Outcome outcome{summarise(jobs.jobs(), mode), calls.size(), arguments.dry_run,
+                        interrupt.requested(), absl::ToDoubleSeconds(absl::Now() - start)};
+  if (session.json)
+    print_json(report_json(jobs, outcome, runtime));
+  else
+    print_report(jobs, outcome);
+  return interrupt.exit_or(jobs.failures().empty() ? Exit::ok : Exit::cannot_do);
 }
 
 }  // namespace
@@ -239,10 +157,26 @@ void add_warm(CLI::App& app, Session& session) {
   CLI::App* command =
       app.add_subcommand("warm", "build what calls need, without a GPU, into the cache");
   auto arguments = std::make_shared<WarmArguments>();
-  command->add_option("--calls", arguments->file, "a file with one CALL a line; - is stdin");
+  command->add_option("--calls", arguments->file, "a file with one CALL a line; - is stdin")
+      ->type_name("FILE");
   command->add_option("CALL", arguments->calls, "ops and their JSON");
-  command->add_option("--jobs", arguments->jobs, "builds at once; as many as there are cores");
+  command->add_option("--jobs", arguments->jobs, "builds at once; as many as there are cores")
+      ->type_name("N");
+  command
+      ->add_option("--max-calls", arguments->max_calls,
+                   "calls that lines with lists and ranges may make in all")
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_flag("--dry-run", arguments->dry_run, "only count, and look what is there");
   add_device_options(*command, arguments->devices);
+  examples(
+      *command,
+      {
+          {"kiln warm --calls calls.jsonl --board h200,a100",
+           "for two boards, on a machine without either"},
+          {"kiln warm --calls calls.jsonl --board h200 --dry-run", "how much that would be"},
+          {"kiln warm --calls recorded.jsonl", "for the devices that the calls were recorded on"},
+      });
   command->callback([&session, arguments] {
     session.command = [&session, arguments] { return warm(session, *arguments); };
   });

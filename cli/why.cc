@@ -5,6 +5,7 @@
 #include "cli/cache_folder.h"
 #include "cli/call_arguments.h"
 #include "cli/device_arguments.h"
+#include "cli/help.h"
 #include "cli/session.h"
 #include "runtime/call_json.h"
 #include "runtime/tools.h"
@@ -185,6 +186,8 @@ void add_why(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<WhyArguments>();
   command->add_option("CALL", arguments->call, "an op and its JSON")->required()->expected(1, 2);
   add_device_options(*command, arguments->devices);
+  examples(*command, {{"kiln why CALL --board h200",
+                       "which tier has it, or which field differs from the nearest artifact"}});
   command->callback([&session, arguments] {
     session.command = [&session, arguments] { return why(session, *arguments); };
   });

@@ -1,4 +1,6 @@
 # What Kiln stands on, all of it Debian packages. In a portable build every library is its static archive.
+# A project that takes Kiln in with add_subdirectory links what Kiln links, from a folder above.
+set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
 find_package(spdlog REQUIRED)

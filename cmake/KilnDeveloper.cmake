@@ -1,5 +1,9 @@
 # Targets for the developer's day, and the summary that ends a configure. Included after all folders.
 
+if(NOT PROJECT_IS_TOP_LEVEL)
+  return()
+endif()
+
 # `programs`: what a user runs, without tests and benchmarks.
 add_custom_target(programs DEPENDS kiln)
 foreach(program kiln_cli kiln_compile_worker kiln_cpu_backend)

@@ -1,6 +1,7 @@
 # kiln_options: the only place with compiler and linker flags. Every target of the project links it.
 option(KILN_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(KILN_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
+option(KILN_INSTALL "Install rules, a CMake package and packages" ${PROJECT_IS_TOP_LEVEL})
 option(KILN_PORTABLE "Link everything but libc statically, the CPU backend included" OFF)
 set(KILN_SANITIZE "" CACHE STRING "address;undefined or thread")
 
@@ -23,7 +24,7 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 find_program(KILN_CCACHE ccache)
 if(KILN_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # Paths below the source folder are made relative, so that several checkouts share what was compiled.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${KILN_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${KILN_CCACHE})
 endif()
 
 add_library(kiln_options INTERFACE)

@@ -1,5 +1,6 @@
 #include "runtime/call_json.h"
 
+#include "runtime/call_generators.h"
 #include "runtime/json_text.h"
 
 #include <absl/strings/str_format.h>
@@ -226,8 +227,34 @@ absl::StatusOr<ParsedCall> parse_call(std::string_view text, const FindSignature
   return read_call(json, find_signature, op);
 }
 
+absl::StatusOr<std::vector<CallLine>> parse_call_line(std::string_view text,
+                                                      const FindSignature& find_signature,
+                                                      std::string_view op, std::int64_t limit) {
+  KILN_ASSIGN_OR_RETURN(const Json json, parse_json(text));
+  if (!json.is_object()) return wrong("call", "an object", json);
+  KILN_ASSIGN_OR_RETURN(const std::string name, read_op(json, op));
+  const absl::StatusOr<const Signature*> signature = find_signature(name);
+  if (!signature.ok()) return absl::InvalidArgumentError(message_of(signature.status()));
+  KILN_ASSIGN_OR_RETURN(GeneratedCalls generated, generate_calls(json, **signature, limit));
+  if (generated.calls.empty()) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "lines that stand for many calls must make at most %d more: got %d; raise the limit if "
+        "they are all meant (--max-calls)",
+        limit, generated.count));
+  }
+  std::vector<CallLine> calls;
+  for (const GeneratedCall& one : generated.calls) {
+    absl::StatusOr<ParsedCall> call = read_call(one.call, find_signature, op);
+    if (!call.ok() && !one.variant.empty()) return annotate(call.status(), "with " + one.variant);
+    if (!call.ok()) return call.status();
+    calls.push_back({0, *std::move(call), one.variant});
+  }
+  return calls;
+}
+
 absl::StatusOr<std::vector<CallLine>> parse_calls(std::string_view text, std::string_view name,
-                                                  const FindSignature& find_signature) {
+                                                  const FindSignature& find_signature,
+                                                  std::int64_t limit) {
   std::vector<CallLine> calls;
   int number = 0;
   while (!text.empty()) {
@@ -236,9 +263,13 @@ absl::StatusOr<std::vector<CallLine>> parse_calls(std::string_view text, std::st
     text.remove_prefix(std::min(end + 1, text.size()));
     ++number;
     if (is_left_out(line)) continue;
-    absl::StatusOr<ParsedCall> call = parse_call(line, find_signature);
-    if (!call.ok()) return annotate(call.status(), absl::StrFormat("%s:%d", name, number));
-    calls.push_back({number, *std::move(call)});
+    absl::StatusOr<std::vector<CallLine>> made = parse_call_line(line, find_signature, "", limit);
+    if (!made.ok()) return annotate(made.status(), absl::StrFormat("%s:%d", name, number));
+    if (!made->front().variant.empty()) limit -= static_cast<std::int64_t>(made->size());
+    for (CallLine& call : *made) {
+      call.line = number;
+      calls.push_back(std::move(call));
+    }
   }
   if (calls.empty()) {
     return absl::InvalidArgumentError(

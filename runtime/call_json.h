@@ -9,6 +9,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -54,13 +55,22 @@ KILN_EXPORT absl::StatusOr<ParsedCall> parse_call(std::string_view text,
 struct CallLine {
   int line = 0;
   ParsedCall call;
+  std::string variant;  // which of the line's calls, "n=1024"; empty when the line is one call
 };
+// What lines that stand for many calls may make in all, unless more is asked for.
+inline constexpr std::int64_t kMaxGeneratedCalls = 10000;
+
+// The calls that `text` holds, which may stand for many (call_generators.h); `line` is 0.
+KILN_EXPORT absl::StatusOr<std::vector<CallLine>> parse_call_line(
+    std::string_view text, const FindSignature& find_signature, std::string_view op = "",
+    std::int64_t limit = kMaxGeneratedCalls);
+
 // The calls of a file, one object a line; blank lines and lines that begin with '#' are left out.
 // `name` is for messages: "calls.jsonl:3: ...". InvalidArgument: the first line that holds no call,
-// or no line at all does.
-KILN_EXPORT absl::StatusOr<std::vector<CallLine>> parse_calls(std::string_view text,
-                                                              std::string_view name,
-                                                              const FindSignature& find_signature);
+// or no line at all does, or lines that stand for many calls make more than `limit`.
+KILN_EXPORT absl::StatusOr<std::vector<CallLine>> parse_calls(
+    std::string_view text, std::string_view name, const FindSignature& find_signature,
+    std::int64_t limit = kMaxGeneratedCalls);
 
 // `call` with every tensor that is not on the host on `device`.
 KILN_EXPORT ParsedCall on_device(const ParsedCall& call, const Signature& signature,

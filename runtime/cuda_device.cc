@@ -4,6 +4,7 @@
 #include "runtime/boards.h"
 #include "runtime/cuda_context.h"
 #include "runtime/cuda_launch.h"
+#include "runtime/cuda_measure.h"
 #include "runtime/cuda_memory.h"
 #include "runtime/cuda_module.h"
 
@@ -127,6 +128,28 @@ class CudaSupport : public DeviceSupport {
   absl::Status destroy_stream(const Stream& stream) override;
   absl::StatusOr<double> time(const Stream& stream,
                               const std::function<absl::Status()>& body) override;
+  absl::StatusOr<double> measure(const Stream& stream, const std::function<absl::Status()>& body,
+                                 int repeats, std::size_t flush_bytes) override {
+    KILN_ASSIGN_OR_RETURN(const Use use, use_of(stream.device.index));
+    absl::StatusOr<double> seconds =
+        measure_cuda(use.driver, use.context, handle_of(stream), body, repeats, flush_bytes);
+    if (!absl::IsFailedPrecondition(seconds.status())) return seconds;
+    return DeviceSupport::measure(stream, body, repeats, flush_bytes);
+  }
+  std::string measure_method() const override { return "graph replay, events"; }
+  // Twice the second-level cache: what is written must push everything else out.
+  std::size_t cache_bytes(int index) override {
+    const absl::StatusOr<CudaContexts*> cuda = contexts();
+    if (!cuda.ok()) return 0;
+    const absl::StatusOr<int> bytes = (*cuda)->attribute(index, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+    return bytes.ok() && *bytes > 0 ? 2 * static_cast<std::size_t>(*bytes) : 0;
+  }
+  std::string driver_version() override {
+    const absl::StatusOr<CudaContexts*> cuda = contexts();
+    if (!cuda.ok()) return "";
+    const int version = (*cuda)->driver().version();
+    return absl::StrFormat("cuda %d.%d", version / 1000, version % 1000 / 10);
+  }
 
  private:
   // The driver and one device's context, both for the life of the process.

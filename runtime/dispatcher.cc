@@ -132,7 +132,7 @@ absl::StatusOr<Served> Dispatcher::entry_for(DeviceSupport* support, CallRef cal
     const Joined joined = join(wanted, options);
     if (joined.ours) run_in_background([this, flight = joined.flight] { run(flight); });
     if (joined.entry == nullptr) {
-      if (const EntryRow* other = stand_in(wanted, call)) {
+      if (const EntryRow* other = stand_in(wanted, call, options.capturing)) {
         runtime_.stand_ins.fetch_add(1, std::memory_order_relaxed);
         return Served{other->as_interface, true};
       }
@@ -143,7 +143,7 @@ absl::StatusOr<Served> Dispatcher::entry_for(DeviceSupport* support, CallRef cal
   return Served{entry->as_interface};
 }
 
-const EntryRow* Dispatcher::stand_in(const Wanted& preferred, CallRef call) {
+const EntryRow* Dispatcher::stand_in(const Wanted& preferred, CallRef call, bool capturing) {
   // Those that are built for this call, whether or not they serve it; then the usual selection.
   Candidates built{candidates_.op, candidates_.interface_type, {}, candidates_.prefer};
   std::vector<const EntryRow*> entries;
@@ -152,8 +152,12 @@ const EntryRow* Dispatcher::stand_in(const Wanted& preferred, CallRef call) {
     const absl::StatusOr<Wanted> wanted =
         want(*preferred.support, row.key, call, preferred.device, preferred.facts);
     if (!wanted.ok()) continue;
-    MutexLock lock(mutex_);
-    const EntryRow* entry = find_entry(*wanted);
+    const EntryRow* entry = nullptr;
+    {
+      MutexLock lock(mutex_);
+      entry = find_entry(*wanted);
+    }
+    if (entry == nullptr && !capturing) entry = entry_of_loaded(*wanted);
     if (entry == nullptr || entry->kernel->loaded_on(preferred.device.index) == nullptr) continue;
     built.rows.push_back(row);
     entries.push_back(entry);
@@ -163,6 +167,14 @@ const EntryRow* Dispatcher::stand_in(const Wanted& preferred, CallRef call) {
   const auto chosen = std::find_if(built.rows.begin(), built.rows.end(),
                                    [&](const KernelRow& r) { return r.key == *selection.chosen; });
   return entries[static_cast<std::size_t>(chosen - built.rows.begin())];
+}
+
+const EntryRow* Dispatcher::row_of(const void* served) const {
+  MutexLock lock(mutex_);
+  for (const EntryRow& entry : entries_) {
+    if (entry.as_interface == served) return &entry;
+  }
+  return nullptr;
 }
 
 std::vector<const EntryRow*> Dispatcher::entries() const {

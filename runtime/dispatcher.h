@@ -9,6 +9,7 @@
 #include "base/mutex.h"
 #include "runtime/hit_table.h"
 #include "runtime/select.h"
+#include "runtime/tune_record.h"
 
 #include <absl/status/statusor.h>
 #include <absl/time/time.h>
@@ -17,6 +18,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -79,6 +81,11 @@ class Dispatcher {
   absl::Status check_device_type(DeviceType type) const;
   absl::StatusOr<EntryPlan> plan_entry(const std::string& key, CallRef call) const;
 
+  // What `Kernel::request_tune` of every kernel built from here on does.
+  void set_tuner(std::function<bool(Kernel&)> tuner) { tuner_ = std::move(tuner); }
+  // The entry behind what `entry_for` served; null: none of these.
+  const EntryRow* row_of(const void* served) const;
+
   // Entries built so far; pointers stay valid as long as this object.
   std::vector<const EntryRow*> entries() const;
 
@@ -115,15 +122,24 @@ class Dispatcher {
                               const Device& device, const DeviceFacts& facts) const;
   absl::StatusOr<const EntryRow*> built_entry(const Wanted& wanted, const MissOptions& options);
   // Another implementation that is built and serves `call`; null where there is none, or not one.
-  const EntryRow* stand_in(const Wanted& preferred, CallRef call);
+  const EntryRow* stand_in(const Wanted& preferred, CallRef call, bool capturing);
+  // The entry of `wanted`, made now because another op has loaded all that it needs; else null.
+  const EntryRow* entry_of_loaded(const Wanted& wanted);
+  std::shared_ptr<Flight> find_flight(const Wanted& wanted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  EntryRow* add_entry(const Wanted& wanted, std::unique_ptr<Kernel> kernel)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Runs the flight here unless somebody does already.
   void run(const std::shared_ptr<Flight>& flight);
   void run_in_background(std::function<void()> job);
   absl::Status build(Flight& flight);
+  std::optional<TuneRecord> record_of(Kernel& kernel, std::size_t ordinal, const Wanted& wanted);
+  absl::Status load(Kernel& kernel, std::size_t ordinal, const Flight& flight,
+                    const std::string& who);
 
   Runtime::Impl& runtime_;
   const InterfaceType interface_;
   const Candidates candidates_;
+  std::function<bool(Kernel&)> tuner_;
   HitTable hits_;
   mutable Mutex mutex_;
   std::list<EntryRow> entries_ ABSL_GUARDED_BY(mutex_);

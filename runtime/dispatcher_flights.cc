@@ -3,14 +3,29 @@
 #include "runtime/dispatcher.h"
 #include "runtime/guarded.h"
 #include "runtime/runtime_impl.h"
+#include "runtime/tune_conditions.h"
 
 #include <absl/strings/str_format.h>
 
 #include <algorithm>
+#include <optional>
 #include <unistd.h>
 #include <utility>
 
 namespace kiln::internal {
+namespace {
+
+absl::StatusOr<Config> default_config(Kernel& kernel, const DeviceFacts& facts,
+                                      const std::string& who) {
+  Config config;
+  KILN_RETURN_IF_ERROR(guarded(who + ": default_config", [&] {
+    config = kernel.default_config(facts);
+    return absl::OkStatus();
+  }));
+  return config;
+}
+
+}  // namespace
 
 Dispatcher::~Dispatcher() {
   // In a forked child the threads that would end the jobs do not exist.
@@ -30,15 +45,57 @@ EntryRow* Dispatcher::find_entry(const Wanted& wanted) {
   return nullptr;
 }
 
-Dispatcher::Joined Dispatcher::join(const Wanted& wanted, const MissOptions& options) {
-  MutexLock lock(mutex_);
-  EntryRow* entry = find_entry(wanted);
-  if (entry != nullptr && entry->kernel->loaded_on(wanted.device.index) != nullptr) return {entry};
+std::shared_ptr<Dispatcher::Flight> Dispatcher::find_flight(const Wanted& wanted) {
   const auto at = std::find_if(flights_.begin(), flights_.end(), [&](const auto& f) {
     return f->wanted.row == wanted.row && f->wanted.plan.identity == wanted.plan.identity &&
            f->wanted.device.type == wanted.device.type && f->wanted.facts == wanted.facts;
   });
-  if (at != flights_.end()) return {nullptr, *at};
+  return at == flights_.end() ? nullptr : *at;
+}
+
+EntryRow* Dispatcher::add_entry(const Wanted& wanted, std::unique_ptr<Kernel> kernel) {
+  entries_.push_back({wanted.row, wanted.plan.identity, wanted.device.type, wanted.facts,
+                      std::move(kernel), nullptr});
+  EntryRow* entry = &entries_.back();
+  entry->as_interface = wanted.row->type.as_interface(entry->kernel.get());
+  runtime_.entries_built.fetch_add(1, std::memory_order_relaxed);
+  return entry;
+}
+
+const EntryRow* Dispatcher::entry_of_loaded(const Wanted& wanted) {
+  const std::string who =
+      absl::StrFormat("%s: %s %s", candidates_.op, wanted.row->key, wanted.plan.identity.text());
+  std::unique_ptr<Kernel> fresh;
+  const absl::Status made = guarded(who + ": the build function", [&] {
+    fresh = wanted.plan.build();
+    return absl::OkStatus();
+  });
+  if (!made.ok() || fresh == nullptr) return nullptr;
+  std::size_t ordinal = 0;
+  for (Kernel* kernel : fresh->kernels()) {
+    const std::optional<TuneRecord> record = record_of(*kernel, ordinal++, wanted);
+    const absl::StatusOr<Config> config =
+        record ? record->report.winner : default_config(*kernel, wanted.facts, who);
+    if (!config.ok() ||
+        !runtime_.is_loaded(*kernel, *wanted.support, wanted.device, wanted.facts, *config))
+      return nullptr;
+    kernel->set_tuner(tuner_);
+    const absl::Status loaded =
+        runtime_.load_kernel(*kernel, *wanted.support, wanted.device, wanted.facts, *config,
+                             CompilePolicy::forbid, who);
+    if (!loaded.ok()) return nullptr;
+  }
+  MutexLock lock(mutex_);
+  if (const EntryRow* entry = find_entry(wanted)) return entry;
+  // Whoever builds it will add it.
+  return find_flight(wanted) != nullptr ? nullptr : add_entry(wanted, std::move(fresh));
+}
+
+Dispatcher::Joined Dispatcher::join(const Wanted& wanted, const MissOptions& options) {
+  MutexLock lock(mutex_);
+  EntryRow* entry = find_entry(wanted);
+  if (entry != nullptr && entry->kernel->loaded_on(wanted.device.index) != nullptr) return {entry};
+  if (std::shared_ptr<Flight> under_way = find_flight(wanted)) return {nullptr, under_way};
   if (options.capturing) return {};
   auto flight = std::make_shared<Flight>();
   flight->wanted = wanted;
@@ -121,6 +178,37 @@ void Dispatcher::prefetch(DeviceSupport* support, AnyCall call, const MissOption
   });
 }
 
+std::optional<TuneRecord> Dispatcher::record_of(Kernel& kernel, std::size_t ordinal,
+                                                const Wanted& wanted) {
+  return find_record(runtime_, *wanted.support, kernel,
+                     {candidates_.op, wanted.row->key, ordinal, wanted.plan.identity.hash(),
+                      std::string(wanted.device.type.name()), wanted.facts});
+}
+
+// With the stored winner, else the default configuration. A winner that cannot be had, because it
+// may not be compiled here, say, leaves the call to the default.
+absl::Status Dispatcher::load(Kernel& kernel, std::size_t ordinal, const Flight& flight,
+                              const std::string& who) {
+  const Wanted& wanted = flight.wanted;
+  const auto load_with = [&](const Config& config) {
+    return runtime_.load_kernel(kernel, *wanted.support, wanted.device, wanted.facts, config,
+                                flight.policy, who);
+  };
+  const std::optional<TuneRecord> record = record_of(kernel, ordinal, wanted);
+  if (record) {
+    const absl::Status loaded = load_with(record->report.winner);
+    if (loaded.ok()) {
+      runtime_.tuned_loads.fetch_add(1, std::memory_order_relaxed);
+      return loaded;
+    }
+    log_once(LogLevel::warning, "tuned: " + who,
+             absl::StrFormat("%s: its tuned configuration %s is not used: %s", who,
+                             to_string(record->report.winner), message_of(loaded)));
+  }
+  KILN_ASSIGN_OR_RETURN(const Config config, default_config(kernel, wanted.facts, who));
+  return load_with(config);
+}
+
 absl::Status Dispatcher::build(Flight& flight) {
   const Wanted& wanted = flight.wanted;
   const std::string who =
@@ -137,10 +225,11 @@ absl::Status Dispatcher::build(Flight& flight) {
           absl::StrFormat("%s (%s): the build function made nothing", who, wanted.row->origin));
   }
   Kernel& owner = flight.entry != nullptr ? *flight.entry->kernel : *fresh;
-  for (Kernel* kernel : owner.kernels()) {
-    if (kernel->loaded_on(wanted.device.index) != nullptr) continue;
-    const absl::Status loaded = runtime_.load_kernel(*kernel, *wanted.support, wanted.device,
-                                                     wanted.facts, flight.policy, who);
+  const std::vector<Kernel*> kernels = owner.kernels();
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    if (fresh != nullptr) kernels[i]->set_tuner(tuner_);
+    if (kernels[i]->loaded_on(wanted.device.index) != nullptr) continue;
+    const absl::Status loaded = load(*kernels[i], i, flight, who);
     // Under `async` nobody may be waiting who would tell it.
     if (!loaded.ok() && flight.policy == CompilePolicy::async)
       log_once(LogLevel::warning, "async build: " + who, message_of(loaded));
@@ -148,11 +237,7 @@ absl::Status Dispatcher::build(Flight& flight) {
   }
   if (fresh == nullptr) return absl::OkStatus();
   MutexLock lock(mutex_);
-  entries_.push_back({wanted.row, wanted.plan.identity, wanted.device.type, wanted.facts,
-                      std::move(fresh), nullptr});
-  flight.entry = &entries_.back();
-  flight.entry->as_interface = wanted.row->type.as_interface(flight.entry->kernel.get());
-  runtime_.entries_built.fetch_add(1, std::memory_order_relaxed);
+  flight.entry = add_entry(wanted, std::move(fresh));
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include "base/mutex.h"
 
 #include <algorithm>
+#include <map>
 
 namespace kiln::inline v1 {
 
@@ -34,13 +35,22 @@ std::string to_string(const Config& config) {
 struct Kernel::Owned {
   Mutex mutex;
   std::vector<std::unique_ptr<const Loaded>> loaded ABSL_GUARDED_BY(mutex);
+  std::map<int, std::unique_ptr<const Loaded>> sweeps ABSL_GUARDED_BY(mutex);
 };
 
 Kernel::~Kernel() { delete owned_.load(std::memory_order_acquire); }
 
 Config Kernel::default_config(const DeviceFacts&) const { return {}; }
 std::vector<Config> Kernel::autotune_configs(const DeviceFacts&) const { return {}; }
+std::optional<std::vector<double>> Kernel::tuning_input(std::string_view, const TensorSpec&) const {
+  return std::nullopt;
+}
 std::vector<Kernel*> Kernel::kernels() { return {this}; }
+
+bool Kernel::request_tune() {
+  tuning_.store(true, std::memory_order_relaxed);
+  return tuner_ && tuner_(*this);
+}
 
 Config Kernel::config() const {
   const Loaded* last = last_.load(std::memory_order_acquire);
@@ -55,6 +65,13 @@ void Kernel::publish(int index, std::unique_ptr<const Loaded> loaded) {
       owned = fresh.release();
   }
   const Loaded* now = loaded.get();
+  if (index >= kSweepIndex) {
+    // Only the sweep's own thread launches there, and it waits for its work.
+    loaded_[static_cast<std::size_t>(index)].store(now, std::memory_order_release);
+    MutexLock lock(owned->mutex);
+    owned->sweeps[index] = std::move(loaded);
+    return;
+  }
   {
     MutexLock lock(owned->mutex);
     owned->loaded.push_back(std::move(loaded));

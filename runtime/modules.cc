@@ -22,4 +22,16 @@ absl::StatusOr<std::shared_ptr<LoadedImage>> Modules::load(
   return slot->image;
 }
 
+bool Modules::has(const Device& device, const cache::CompileKey& key) {
+  std::shared_ptr<Slot> slot;
+  {
+    MutexLock lock(mutex_);
+    const auto at = slots_.find({to_string(device), cache::to_hex(key)});
+    if (at == slots_.end()) return false;
+    slot = at->second;
+  }
+  MutexLock lock(slot->mutex);
+  return slot->image != nullptr;
+}
+
 }  // namespace kiln::internal

@@ -28,6 +28,8 @@ class Modules {
   absl::StatusOr<std::shared_ptr<LoadedImage>> load(DeviceSupport& support, const Device& device,
                                                     const cache::Artifact& artifact,
                                                     const std::vector<std::string>& kernels);
+  // Whether the artifact of that key is loaded on `device`.
+  bool has(const Device& device, const cache::CompileKey& key);
   std::int64_t loads() const { return loads_.load(std::memory_order_relaxed); }
 
  private:

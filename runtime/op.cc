@@ -25,7 +25,7 @@ absl::StatusOr<OpInit> prepare_op(std::string_view op, const ParamValues& params
   return OpInit(std::move(core));
 }
 
-Op::Op(OpInit init) : core_(std::move(init.core_)) {}
+Op::Op(OpInit init) : core_(std::move(init.core_)) { core_->adopt(*this); }
 Op::~Op() = default;
 
 const Signature& Op::signature() const { return core_->signature(); }
@@ -139,13 +139,35 @@ absl::StatusOr<std::vector<OwnedTensor>> Op::call_allocating(const Stream& strea
   return outputs;
 }
 
-void Op::request_tune() {
-  core_->mark_tuning();
+void Op::request_tune() { request_tune(TuneOptions()); }
+
+void Op::request_tune(const TuneOptions& options) {
   core_->serving().request_tune();
-  for (Op* sub : sub_ops()) sub->request_tune();
+  core_->tuning().request(options);
+  for (Op* sub : sub_ops()) sub->request_tune(options);
 }
 
-bool Op::tuning_requested() const { return core_->tuning(); }
+absl::Status Op::tune(const CallArgs& args, const Device& device, const TuneOptions& options,
+                      const ParamValues& execution_params) {
+  KILN_ASSIGN_OR_RETURN(const std::vector<KernelCall> calls, plan(args));
+  KILN_ASSIGN_OR_RETURN(
+      const ParamValues execution,
+      complete_params(signature().op, signature().execution_params, execution_params));
+  request_tune(options);
+  internal::MissOptions miss = core_->miss_options();
+  if (miss.policy == CompilePolicy::async) miss.policy = CompilePolicy::block;
+  return core_->resolve(calls, device, miss, args, execution).status();
+}
+
+bool Op::tuning_requested() const { return core_->tuning().requested(); }
+
+std::vector<TuneReport> Op::tune_reports() const {
+  std::vector<TuneReport> reports = core_->tuning().reports();
+  for (const Op* sub : sub_ops()) {
+    for (TuneReport& report : sub->tune_reports()) reports.push_back(std::move(report));
+  }
+  return reports;
+}
 
 std::vector<BuiltEntry> Op::built_entries(std::string_view interface) const {
   if (const auto target = serving_target(); target && *target != kBuiltin)

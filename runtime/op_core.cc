@@ -5,6 +5,7 @@
 #include "runtime/check_kernel_types.h"
 #include "runtime/guarded.h"
 #include "runtime/runtime_impl.h"
+#include "runtime/tune_loading.h"
 
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
@@ -138,6 +139,8 @@ absl::StatusOr<std::unique_ptr<OpCore>> OpCore::make(Runtime& runtime, const OpT
     KILN_RETURN_IF_ERROR(internal::check_candidates(candidates));
     core->dispatchers_.push_back(
         std::make_unique<Dispatcher>(runtime.impl(), interface, std::move(candidates)));
+    core->dispatchers_.back()->set_tuner(
+        [core = core.get()](Kernel& kernel) { return core->tuning_.request(kernel); });
   }
   return core;
 }
@@ -148,7 +151,8 @@ OpCore::OpCore(Runtime& runtime, const OpType& type, ParamValues params, OpOptio
       params_(std::move(params)),
       options_(std::move(options)),
       memory_(internal::kMaxCallWords, internal::kMaxRememberedKernels, kMaxRememberedCalls),
-      serving_(runtime.impl(), type.signature.op, options_.target, type.interfaces.empty()) {}
+      serving_(runtime.impl(), type.signature.op, options_.target, type.interfaces.empty()),
+      tuning_(*this) {}
 
 absl::StatusOr<Dispatcher*> OpCore::dispatcher(std::string_view interface) const {
   for (const auto& d : dispatchers_) {
@@ -278,6 +282,10 @@ absl::Status OpCore::call(Op& op, const Stream& stream, std::span<const Tensor* 
         return internal::guarded(absl::StrFormat("%s: target %s", s.op, target),
                                  [&] { return kernel->run(stream, ready, outputs, execution); });
       });
+  // What the call itself is at fault for would fail again. All else is worth warming: also what a
+  // deadline, a missing device or `forbid` has stopped.
+  if (!absl::IsInvalidArgument(status) && !absl::IsUnimplemented(status))
+    record_for_warming(stream, args, execution, key);
   KILN_RETURN_IF_ERROR(status);
   if (options_.record_calls) record({std::move(args), stream.device, std::move(served_by)});
   return absl::OkStatus();
@@ -295,45 +303,63 @@ std::vector<std::string> OpCore::keys_of(std::span<const void* const> kernels) c
   return keys;
 }
 
+absl::StatusOr<OpCore::Resolved> OpCore::resolve(const std::vector<KernelCall>& plan,
+                                                 const Device& device,
+                                                 const internal::MissOptions& options,
+                                                 const CallArgs& args,
+                                                 const ParamValues& execution) {
+  const absl::StatusOr<DeviceSupport*> support = runtime_.device_support(device.type);
+  Resolved resolved;
+  std::vector<const internal::EntryRow*> entries;
+  for (const KernelCall& kernel_call : plan) {
+    KILN_ASSIGN_OR_RETURN(Dispatcher * dispatcher, this->dispatcher(kernel_call.interface));
+    const AnyCall call = kernel_call.call.at(Where{device});
+    KILN_ASSIGN_OR_RETURN(
+        const internal::Served served,
+        dispatcher->entry_for(support.ok() ? *support : nullptr, call.ref(), options));
+    resolved.kernels.push_back(served.entry);
+    resolved.stand_ins |= served.stand_in;
+    if (const internal::EntryRow* entry = dispatcher->row_of(served.entry))
+      entries.push_back(entry);
+  }
+  if (!resolved.stand_ins && !options.capturing && !plan.empty() && entries.size() == plan.size())
+    tuning_.before_call(args, execution, device, resolved.kernels, std::move(entries));
+  return resolved;
+}
+
 absl::Status OpCore::call_in_tree(Op& op, const CallView& view, const CallArgs& args,
                                   const std::vector<std::uint64_t>& key,
                                   std::vector<std::string>& keys) {
   KILN_ASSIGN_OR_RETURN(const std::vector<KernelCall> plan, op.plan_call(args));
-  std::vector<const void*> kernels;
   internal::MissOptions options = miss_options();
-  bool stand_ins = false;
-  DeviceSupport* support = nullptr;
   const Device device = view.stream().device;
   if (!plan.empty()) {
-    if (absl::StatusOr<DeviceSupport*> found = runtime_.device_support(device.type); found.ok())
-      support = *found;
-    if (support != nullptr) {
-      KILN_ASSIGN_OR_RETURN(options.capturing, support->is_capturing(view.stream()));
+    const absl::StatusOr<DeviceSupport*> support = runtime_.device_support(device.type);
+    if (support.ok()) {
+      KILN_ASSIGN_OR_RETURN(options.capturing, (*support)->is_capturing(view.stream()));
     }
   }
-  for (const KernelCall& kernel_call : plan) {
-    KILN_ASSIGN_OR_RETURN(Dispatcher * dispatcher, this->dispatcher(kernel_call.interface));
-    const AnyCall call = kernel_call.call.at(Where{device});
-    KILN_ASSIGN_OR_RETURN(const internal::Served served,
-                          dispatcher->entry_for(support, call.ref(), options));
-    kernels.push_back(served.entry);
-    stand_ins |= served.stand_in;
-  }
+  KILN_ASSIGN_OR_RETURN(const Resolved resolved,
+                        resolve(plan, device, options, args, view.execution_params()));
+  const std::vector<const void*>& kernels = resolved.kernels;
   KILN_RETURN_IF_ERROR(op.execute(view.with_kernels(kernels)));
   if (options_.record_calls) keys = keys_of(kernels);
-  if (!key.empty() && !is_composite() && !stand_ins)
+  if (!key.empty() && !is_composite() && !resolved.stand_ins)
     memory_.insert(key.data(), key.size(), kernels.data(), kernels.size());
   return absl::OkStatus();
 }
 
 absl::StatusOr<void*> OpCore::workspace(const Stream& stream, std::size_t bytes) {
   MutexLock lock(mutex_);
-  Scratches& scratch = scratch_[{to_string(stream.device), stream.handle}];
+  // A sweep has scratch memory of its own: other threads' calls go on meanwhile.
+  const Device device = internal::real_device(stream.device);
+  const bool is_sweep = !(device == stream.device);
+  Scratches& scratch = scratch_[{to_string(stream.device), is_sweep ? nullptr : stream.handle}];
   if (!scratch.blocks.empty() && scratch.blocks.back().second >= bytes)
     return scratch.blocks.back().first;
-  KILN_ASSIGN_OR_RETURN(DeviceSupport * support, runtime_.device_support(stream.device.type));
-  KILN_ASSIGN_OR_RETURN(void* data, support->allocate(stream, bytes));
-  scratch.device = stream.device;
+  KILN_ASSIGN_OR_RETURN(DeviceSupport * support, runtime_.device_support(device.type));
+  KILN_ASSIGN_OR_RETURN(void* data, support->allocate(Stream{device, stream.handle}, bytes));
+  scratch.device = device;
   scratch.blocks.emplace_back(data, bytes);
   return data;
 }

@@ -3,20 +3,22 @@
 
 #include <kiln/op.h>
 
+#include "base/hash128.h"
 #include "base/mutex.h"
 #include "runtime/dispatcher.h"
 #include "runtime/hit_table.h"
+#include "runtime/op_tuning.h"
 #include "runtime/target_serving.h"
 
 #include <absl/status/statusor.h>
 
-#include <atomic>
 #include <cstdint>
 #include <future>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -52,14 +54,25 @@ class OpCore {
   absl::Status call(Op& op, const Stream& stream, std::span<const Tensor* const> inputs,
                     std::span<const Tensor* const> outputs, const ParamValues& execution_params);
 
+  // What serves the kernel calls of a plan, built if need be, and tuned if that was asked for.
+  struct Resolved {
+    std::vector<const void*> kernels;
+    bool stand_ins = false;
+  };
+  absl::StatusOr<Resolved> resolve(const std::vector<KernelCall>& plan, const Device& device,
+                                   const internal::MissOptions& options, const CallArgs& args,
+                                   const ParamValues& execution);
+
   std::shared_future<absl::Status> prefetch(const absl::StatusOr<std::vector<KernelCall>>& plan,
                                             const Device& device);
 
   // The memory of calls: what serves tensors of known dtypes, shapes, strides and alignment.
   internal::HitTable& memory() { return memory_; }
   internal::TargetServing& serving() { return serving_; }
-  void mark_tuning() { tuning_.store(true, std::memory_order_relaxed); }
-  bool tuning() const { return tuning_.load(std::memory_order_relaxed); }
+  internal::OpTuning& tuning() { return tuning_; }
+  // The op that this is the core of; set before any call.
+  void adopt(Op& op) { op_ = &op; }
+  absl::Status execute(const CallView& call) { return op_->execute(call); }
 
   absl::StatusOr<void*> workspace(const Stream& stream, std::size_t bytes);
   void record(CallRecord record);
@@ -70,6 +83,9 @@ class OpCore {
   std::optional<CallRecord> last_call() const;
 
  private:
+  // Appends a call to the runtime's file of recorded calls, where it has one. Not on the hit path.
+  void record_for_warming(const Stream& stream, const CallArgs& args, const ParamValues& execution,
+                          const std::vector<std::uint64_t>& key);
   absl::Status call_in_tree(Op& op, const CallView& view, const CallArgs& args,
                             const std::vector<std::uint64_t>& key, std::vector<std::string>& keys);
   absl::Status check_tensors(const Stream& stream, std::span<const Tensor* const> inputs,
@@ -87,7 +103,8 @@ class OpCore {
   std::vector<std::unique_ptr<internal::Dispatcher>> dispatchers_;
   internal::HitTable memory_;
   internal::TargetServing serving_;
-  std::atomic<bool> tuning_{false};
+  internal::OpTuning tuning_;
+  Op* op_ = nullptr;
 
   // Scratch memory of one stream: the last block is in use, older ones may still be named by
   // captured graphs.
@@ -98,6 +115,7 @@ class OpCore {
   mutable Mutex mutex_;
   std::map<std::pair<std::string, void*>, Scratches> scratch_ ABSL_GUARDED_BY(mutex_);
   std::optional<CallRecord> last_call_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_set<Hash128, Hash128Hasher> recorded_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace kiln::inline v1

@@ -129,6 +129,7 @@ RuntimeOptions RuntimeOptions::from_environment() {
         "KILN_COMPILE wants block, async or forbid, and stays block: got " + policy);
   }
   options.strict_cache = on("KILN_STRICT");
+  options.use_tuned = !is_word("KILN_TUNED", "off", "on");
   read_cache(options);
   read_remote(options.cache_remote);
   read_compiling(options);
@@ -139,6 +140,7 @@ RuntimeOptions RuntimeOptions::from_environment() {
   options.cxx = env("KILN_CXX");
   options.backend_path = split(env("KILN_BACKEND_PATH"), ':');
   options.disabled_backends = split(env("KILN_DISABLE_BACKENDS"), ',');
+  options.record_calls_file = env("KILN_RECORD_CALLS");
   options.trace_file = env("KILN_TRACE");
   options.log_selection = env("KILN_LOG") == "select";
   read_select(options);

@@ -68,6 +68,14 @@ cache::StoreOptions store_options(const RuntimeOptions& options) {
   return store;
 }
 
+cache::TuningFilesOptions record_options(const RuntimeOptions& options) {
+  return {.dir = options.cache_dir,
+          .strict = options.strict_cache,
+          .group_shared = options.cache_group_shared,
+          .layers = options.cache_layers,
+          .trusted_keys = cache::parse_trusted_keys(options.trusted_keys)};
+}
+
 // NVRTC in worker processes, or in this one where `jobs` is 0. `workers` receives the former.
 std::unique_ptr<Compiler> make_compiler(const RuntimeOptions& options,
                                         const jit::WorkerCompiler*& workers) {
@@ -94,7 +102,9 @@ Runtime::Impl::Impl(RuntimeOptions runtime_options)
     : options(std::move(runtime_options)),
       sources(options.kernel_path),
       store(cache::make_store(store_options(options))),
+      records(record_options(options)),
       trace(Trace::open(options.trace_file)),
+      recorder(internal::CallRecorder::open(options.record_calls_file)),
       engine(sources, *store, options.jobs > 0 ? options.jobs : jit::usable_cores(), trace.get()) {}
 
 Runtime::Runtime(RuntimeOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {
@@ -288,7 +298,10 @@ RuntimeStats Runtime::stats() const {
   stats.cache_bytes_written = store.bytes_written;
   stats.input_copies = impl_->input_copies.load();
   stats.stand_ins = impl_->stand_ins.load();
+  stats.sweeps = impl_->sweeps.load();
+  stats.tuned_loads = impl_->tuned_loads.load();
   stats.fact_reads = impl_->fact_reads.load();
+  if (impl_->recorder != nullptr) stats.calls_recorded = impl_->recorder->recorded();
   if (impl_->workers != nullptr) {
     const jit::WorkerStats workers = impl_->workers->stats();
     stats.workers_started = workers.started;

@@ -25,9 +25,10 @@ absl::StatusOr<DeviceFacts> Runtime::Impl::facts(DeviceSupport& support, const D
 
 absl::Status Runtime::Impl::load_kernel(Kernel& kernel, DeviceSupport& support,
                                         const Device& device, const DeviceFacts& facts,
-                                        CompilePolicy policy, const std::string& who) {
+                                        const Config& config, CompilePolicy policy,
+                                        const std::string& who) {
   auto loaded = std::make_unique<Loaded>();
-  loaded->config = kernel.default_config(facts);
+  loaded->config = config;
   loaded->facts = facts;
   loaded->support = &support;
   jit::BuildOptions build_options;
@@ -61,6 +62,23 @@ absl::Status Runtime::Impl::load_kernel(Kernel& kernel, DeviceSupport& support,
   }
   kernel.publish(device.index, std::move(loaded));
   return absl::OkStatus();
+}
+
+bool Runtime::Impl::is_loaded(Kernel& kernel, DeviceSupport& support, const Device& device,
+                              const DeviceFacts& facts, const Config& config) {
+  std::vector<Program> programs;
+  const absl::Status stated = internal::guarded("programs", [&] {
+    programs = kernel.programs(facts, config);
+    return absl::OkStatus();
+  });
+  const absl::StatusOr<CompilerId> id = support.compiler().id();
+  if (!stated.ok() || programs.empty() || !id.ok()) return false;
+  return std::all_of(programs.begin(), programs.end(), [&](const Program& program) {
+    const absl::StatusOr<std::string> target = support.target_for(facts, program.arch_specific);
+    if (!target.ok()) return false;
+    const absl::StatusOr<CompileRequest> request = engine.request_for(program, *target);
+    return request.ok() && modules.has(device, engine.describe(*request, *id).key);
+  });
 }
 
 absl::StatusOr<std::string> Runtime::Impl::detect_target(const Device& device) {

@@ -7,8 +7,10 @@
 #include "base/mutex.h"
 #include "base/trace.h"
 #include "cache/store.h"
+#include "cache/tuning_files.h"
 #include "jit/engine.h"
 #include "jit/worker_compiler.h"
+#include "runtime/call_recorder.h"
 #include "runtime/modules.h"
 #include "runtime/registry_contents.h"
 
@@ -32,10 +34,16 @@ struct Runtime::Impl {
   // Facts of a device, asked of its driver once. As DeviceSupport::facts.
   absl::StatusOr<DeviceFacts> facts(DeviceSupport& support, const Device& device);
 
-  // Compiles (or finds) and loads what `kernel` needs on a device, and publishes it. `who` names
-  // the implementation and identity in errors.
+  // Compiles (or finds) and loads what `kernel` needs on a device with `config`, and publishes it.
+  // `who` names the implementation and identity in errors.
   absl::Status load_kernel(Kernel& kernel, DeviceSupport& support, const Device& device,
-                           const DeviceFacts& facts, CompilePolicy policy, const std::string& who);
+                           const DeviceFacts& facts, const Config& config, CompilePolicy policy,
+                           const std::string& who);
+
+  // Whether all that `kernel` needs on a device with `config` is loaded there already, for another
+  // op. Compiles and loads nothing.
+  bool is_loaded(Kernel& kernel, DeviceSupport& support, const Device& device,
+                 const DeviceFacts& facts, const Config& config);
 
   // Asks all detectors for `device`: the one target that claims it, "" for none, AmbiguousTarget
   // for several.
@@ -48,7 +56,9 @@ struct Runtime::Impl {
   const RuntimeOptions options;
   jit::Sources sources;
   std::unique_ptr<cache::Store> store;
-  const std::unique_ptr<Trace> trace;  // null: none is written
+  const cache::TuningFiles records;
+  const std::unique_ptr<Trace> trace;                      // null: none is written
+  const std::unique_ptr<internal::CallRecorder> recorder;  // null: no calls are recorded
   jit::Engine engine;
   internal::Modules modules;
   const jit::WorkerCompiler* workers = nullptr;  // owned by CUDA's device support; null: none
@@ -67,7 +77,8 @@ struct Runtime::Impl {
   std::once_flag backends_once;
 
   std::atomic<std::int64_t> selections{0}, entries_built{0}, input_copies{0}, fact_reads{0},
-      stand_ins{0};
+      stand_ins{0}, sweeps{0}, tuned_loads{0};
+  Mutex sweeping;  // held by the one sweep of this process that measures
 };
 
 }  // namespace kiln::inline v1

@@ -2,6 +2,7 @@
 
 #include "runtime/guarded.h"
 #include "runtime/runtime_impl.h"
+#include "runtime/tune_conditions.h"
 
 #include <absl/strings/str_format.h>
 
@@ -25,11 +26,21 @@ absl::StatusOr<Made> make_kernel(Op& op, const KernelCall& call, const std::stri
   return made;
 }
 
-absl::StatusOr<std::vector<Program>> programs_of(Kernel& owner, const DeviceFacts& facts) {
+// The programs of an entry, each kernel's in the configuration it would get: a stored winner's, or
+// the default. `first` receives the first kernel's.
+absl::StatusOr<std::vector<Program>> programs_of(Op& op, const Made& made, const std::string& key,
+                                                 DeviceSupport& support, const DeviceFacts& facts,
+                                                 Config* first) {
   std::vector<Program> programs;
   KILN_RETURN_IF_ERROR(internal::guarded("programs", [&] {
-    for (Kernel* kernel : owner.kernels()) {
-      for (Program& program : kernel->programs(facts, kernel->default_config(facts)))
+    const std::vector<Kernel*> kernels = made.kernel->kernels();
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+      const Config config =
+          internal::config_in_force(op.runtime().impl(), support, *kernels[i],
+                                    {op.signature().op, key, i, made.plan.identity.hash(),
+                                     std::string(support.type().name()), facts});
+      if (i == 0 && first != nullptr) *first = config;
+      for (Program& program : kernels[i]->programs(facts, config))
         programs.push_back(std::move(program));
     }
     return absl::OkStatus();
@@ -89,7 +100,9 @@ absl::StatusOr<std::vector<PlannedKernel>> planned_kernels(Op& op, const CallArg
       planned.config = made.kernel->default_config(facts);
       if (look_up != LookUp::none) {
         KILN_ASSIGN_OR_RETURN(DeviceSupport * support, op.runtime().device_support(type));
-        KILN_ASSIGN_OR_RETURN(std::vector<Program> programs, programs_of(*made.kernel, facts));
+        KILN_ASSIGN_OR_RETURN(
+            std::vector<Program> programs,
+            programs_of(op, made, *planned.selection.chosen, *support, facts, &planned.config));
         for (Program& program : programs) {
           KILN_ASSIGN_OR_RETURN(PlannedProgram one, plan_program(op.runtime(), *support, facts,
                                                                  std::move(program), look_up));
@@ -136,7 +149,8 @@ absl::StatusOr<std::vector<WarmedKernel>> warm_call(Op& op, const CallArgs& args
     KILN_RETURN_IF_ERROR(selection.error);
     KILN_ASSIGN_OR_RETURN(const Made made, make_kernel(op, call, *selection.chosen));
     WarmedKernel warmed{call.interface, *selection.chosen, made.plan.identity.hash(), {}};
-    KILN_ASSIGN_OR_RETURN(const std::vector<Program> programs, programs_of(*made.kernel, facts));
+    KILN_ASSIGN_OR_RETURN(const std::vector<Program> programs,
+                          programs_of(op, made, *selection.chosen, *support, facts, nullptr));
     for (const Program& program : programs) {
       KILN_ASSIGN_OR_RETURN(const std::string target,
                             support->target_for(facts, program.arch_specific));

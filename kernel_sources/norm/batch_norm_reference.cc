@@ -101,8 +101,12 @@ absl::Status instance_norm_reference(const ParamValues& params, const ParamValue
   for (std::int64_t c = 0; c < e.channels; ++c) {
     double means = 0, vars = 0;
     for (std::int64_t b = 0; b < e.batch; ++b) {
-      const MeanVar s = own ? mean_var(inputs[0].data, e, b, b + 1, c, c + 1)
-                            : MeanVar{inputs[1].data[c], inputs[2].data[c]};
+      // Running statistics are read in x's dtype, as the operator's definition has it.
+      const auto running = [&](int input) {
+        return round_to(inputs[0].dtype, inputs[input].data[c]);
+      };
+      const MeanVar s =
+          own ? mean_var(inputs[0].data, e, b, b + 1, c, c + 1) : MeanVar{running(1), running(2)};
       means += s.mean;
       vars += s.unbiased(e.spatial);
       normalize(inputs[0].data + e.start(b, c), outputs[0].data + e.start(b, c), e.spatial, s, eps,

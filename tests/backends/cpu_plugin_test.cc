@@ -49,6 +49,20 @@ class CpuPluginTest : public ::testing::Test {
   TempDir cache_;
 };
 
+// Each length is an op of its own, as each layer of a model is: what one of them has built serves
+// the others while their own is built.
+TEST_F(CpuPluginTest, AsyncIsServedByWhatAnotherOpHasBuilt) {
+  RuntimeOptions async = options();
+  async.policy = CompilePolicy::async;
+  Runtime runtime(async);
+  run(runtime, 1024, "cpu_layer_norm");
+  EXPECT_EQ(runtime.stats().stand_ins, 0);
+  const std::int64_t loads = runtime.stats().loads;
+  run(runtime, 32, "cpu_layer_norm");  // at once, while cpu_layer_norm_short is compiled
+  EXPECT_EQ(runtime.stats().stand_ins, 1);
+  EXPECT_EQ(runtime.stats().loads, loads) << "its image was loaded already";
+}
+
 TEST_F(CpuPluginTest, ACallBuildsItsKernelOnce) {
   {
     Runtime runtime(options());

@@ -1,7 +1,15 @@
 import os
+import resource
+import signal
 import unittest
 
-from kiln_test_case import KilnTestCase, main
+from kiln_test_case import CALL, KilnTestCase, main
+
+
+def no_file_may_grow():
+    """As on a full disk: every write to a file fails."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
 class DoctorTest(KilnTestCase):
@@ -25,6 +33,94 @@ class DoctorTest(KilnTestCase):
         for name, fragment in [("nvrtc", "CUDA Toolkit"), ("host compiler", "KILN_CXX"), ("cache", "KILN_CACHE_DIR")]:
             self.assertFalse(checks[name]["ok"], name)
             self.assertIn(fragment, checks[name]["advice"])
+
+    def bad(self, name, *fragments, env=None, **options):
+        """Runs with trouble: the check is not ok, says what is wrong and what to do."""
+        check = self.checks(env=env, **options)[name]
+        self.assertFalse(check["ok"], check)
+        for fragment in fragments:
+            self.assertIn(fragment, check["found"] + " -> " + check["advice"])
+        return check
+
+    def script(self, text, mode=0o755):
+        path = self.write("worker", "#!/bin/sh\n" + text)
+        os.chmod(path, mode)
+        return {"KILN_COMPILE_WORKER": path}
+
+    def test_bad_days_of_compiling(self):
+        compiling = self.checks()["compiling"]
+        self.assertTrue(compiling["ok"], compiling)
+        self.assertIn("kiln-compile-worker", compiling["found"])
+        self.assertIn("KILN_JOBS=0", self.checks(env={"KILN_JOBS": "0"})["compiling"]["found"])
+        self.bad("compiling", "/nowhere/worker", "No such file", "KILN_COMPILE_WORKER",
+                 env={"KILN_COMPILE_WORKER": "/nowhere/worker"})
+        self.bad("compiling", "Permission denied", "in the process itself", env=self.script("exit 0\n", mode=0o644))
+        self.bad("compiling", "ended with status 3", "garbage", env=self.script("echo garbage\nexit 3\n"))
+        self.bad("compiling", "signal 9", env=self.script("kill -9 $$\n"))
+        self.bad("compiling", "in the process itself", env=self.script("cat /dev/zero | head -c 100000 >&0\n"))
+
+    def test_bad_days_of_nvrtc(self):
+        self.bad("nvrtc", "/nowhere/libnvrtc.so", "CUDA Toolkit", env={"KILN_NVRTC": "/nowhere/libnvrtc.so"})
+        text = self.write("libnvrtc.so", "no library\n")
+        self.assertNotIn("compiling", self.checks(env={"KILN_NVRTC": text}))
+        self.bad("nvrtc", text, "CUDA Toolkit", env={"KILN_NVRTC": text})
+
+    def test_bad_days_of_the_cache(self):
+        def folder(name, mode=0o700):
+            os.mkdir(self.path(name))
+            os.chmod(self.path(name), mode)
+            return {"KILN_CACHE_DIR": self.path(name)}
+
+        self.bad("cache", "must not be writable by group or others", "KILN_CACHE_DIR", env=folder("open", 0o777))
+        os.symlink(self.path("open"), self.path("link"))
+        self.bad("cache", "cannot be used", env={"KILN_CACHE_DIR": self.path("link")})
+        self.bad("cache", "cannot be used", env={"KILN_CACHE_DIR": self.write("file", "")})
+        self.bad("cache", "cannot be used", "name too long", env={"KILN_CACHE_DIR": self.path("x" * 300)})
+        full = self.checks(env=folder("full"), preexec_fn=no_file_may_grow)["cache"]
+        self.assertFalse(full["ok"])
+        self.assertIn("cannot be written", full["found"])
+        nowhere = {"KILN_CACHE_DIR": "", "XDG_CACHE_HOME": "", "HOME": ""}
+        self.bad("cache", "no folder is named", env=nowhere)
+
+    def test_damage_is_told(self):
+        self.ok("warm", CALL, "--device", "cpu")
+        self.assertNotIn("cache damage", self.checks())
+        for folder, _, files in os.walk(os.path.join(self.cache, "v1")):
+            for file in files:
+                with open(os.path.join(folder, file), "r+b") as artifact:
+                    artifact.seek(100)
+                    artifact.write(b"damaged")
+        self.ok("warm", CALL, "--device", "cpu")
+        self.bad("cache damage", "1 files were set aside", "kiln cache verify")
+
+    def test_layers_are_told_used_or_not(self):
+        self.ok("warm", CALL, "--arch", "90")
+        pack, text = self.path("a.kpack"), self.write("text", "no pack at all, and long enough to look at\n" * 9)
+        self.ok("cache", "export", pack)
+        layers = {"KILN_CACHE_LAYERS": f"{pack}:{text}:/nowhere.kpack"}
+        checks = self.checks(env=layers)
+        self.assertTrue(checks["layer " + pack]["ok"])
+        self.assertIn("1 artifacts", checks["layer " + pack]["found"])
+        self.assertFalse(checks["layer " + text]["ok"])
+        self.assertIn("No such file", checks["layer /nowhere.kpack"]["found"])
+        signed = {**layers, "KILN_TRUSTED_KEYS": self.ok("cache", "keygen", self.path("key"))["public_key"]}
+        self.bad("layer " + pack, "must be signed", env=signed)
+
+    def test_variables_that_nobody_reads_and_values_that_are_not_understood(self):
+        self.assertTrue(self.checks()["environment"]["ok"])
+        self.bad("environment", "KILN_CACHE_DIRS (did you mean KILN_CACHE_DIR?)", "kiln help environment",
+                 env={"KILN_CACHE_DIRS": "x"})
+        self.bad("environment", "stays block: got never", env={"KILN_COMPILE": "never"})
+        self.bad("environment", "KILN_JOBS", "got many", env={"KILN_JOBS": "many"})
+        self.bad("recorded calls", "/nowhere/calls", "KILN_RECORD_CALLS", env={"KILN_RECORD_CALLS": "/nowhere/calls"})
+        there = self.path("calls.jsonl")
+        self.assertTrue(self.checks(env={"KILN_RECORD_CALLS": there})["recorded calls"]["ok"])
+        self.assertFalse(os.path.exists(there))
+
+    def test_all_of_it_fits_on_a_screen(self):
+        out = self.kiln("doctor").out.splitlines()
+        self.assertLess(len(out), 40)
+        self.assertRegex(out[-1], r"^all is well$|^\d+ of \d+ are not as they could be")
 
     def test_a_backend_that_does_not_load_is_listed(self):
         bad = self.write("libacme.so", "this is no shared object\n")

@@ -66,11 +66,11 @@ class KilnTestCase(unittest.TestCase):
         environment.update(env or {})
         return environment
 
-    def kiln(self, *words, stdin=None, env=None):
+    def kiln(self, *words, stdin=None, env=None, **popen):
         words = [json.dumps(word) if isinstance(word, dict) else str(word) for word in words]
         return Result(
             subprocess.run(
-                [KILN, *words], input=stdin, env=self.environment(env), capture_output=True, text=True, timeout=300
+                [KILN, *words], input=stdin, env=self.environment(env), capture_output=True, text=True, timeout=300, **popen
             )
         )
 

@@ -9,7 +9,12 @@ class UsageTest(KilnTestCase):
             self.assertEqual(result.code, 0, command)
             self.assertIn("Usage", result.out)
             self.assertEqual(result.err, "")
-        self.assertRegex(self.kiln("--version").out, r"^kiln \d+\.\d+\.\d+\n$")
+        version = self.kiln("--version").out
+        self.assertRegex(version, r"^kiln \d+\.\d+\.\d+\nartifact format \d+, pack format \d+, ")
+        self.assertRegex(version, r"\nNVRTC \d+\.\d+, /\S+\n$")
+        bare = self.kiln("--version", env={"KILN_NVRTC": "/nowhere"})
+        self.assertEqual(bare.code, 0)
+        self.assertIn("NVRTC not found", bare.out)
 
     def test_bad_flags_and_commands(self):
         for words in [[], ["bogus"], ["run"], ["run", CALL, "--bogus"], ["warm", "--jobs", "many", CALL], ["cache"],

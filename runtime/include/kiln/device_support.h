@@ -102,6 +102,21 @@ class KILN_EXPORT DeviceSupport {
   // Device time in seconds of what `body` enqueues on `stream`; waits for it.
   virtual absl::StatusOr<double> time(const Stream& stream,
                                       const std::function<absl::Status()>& body) = 0;
+
+  // Device time in seconds of one `body`, the mean of `repeats` of them, for tuning: `flush_bytes`
+  // of memory are written before each, outside its time, so that it begins with a cold cache (0: it
+  // begins warm). `body` enqueues the same work each time and may be recorded and replayed. Here by
+  // `time`.
+  virtual absl::StatusOr<double> measure(const Stream& stream,
+                                         const std::function<absl::Status()>& body, int repeats,
+                                         std::size_t flush_bytes);
+  // How `measure` tells time, for records: "graph replay, events"; "clock".
+  virtual std::string measure_method() const { return "clock"; }
+  // Bytes that must be written to make the device's caches cold; 0: not known.
+  virtual std::size_t cache_bytes(int /*index*/) { return 0; }
+  // What a tuning record is bound to beside facts and compiler: the driver's version; empty: none,
+  // or not known.
+  virtual std::string driver_version() { return ""; }
 };
 
 }  // namespace kiln::inline v1

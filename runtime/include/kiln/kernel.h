@@ -13,6 +13,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -97,6 +98,9 @@ constexpr std::uint64_t contract_of(std::uint64_t h) {
 
 // Devices of one type that a process can use.
 inline constexpr int kMaxDevices = 64;
+// Streams of a tuning sweep carry their device's index plus this: so a candidate runs beside the
+// configuration in force, which other threads go on using. Kernels and ops need not know.
+inline constexpr int kSweepIndex = kMaxDevices;
 
 // What a kernel launches on one device: the functions of its programs, in the order of `programs()`
 // and of each program's `kernels`, with the configuration they were compiled for. Both are one
@@ -143,17 +147,35 @@ class KILN_EXPORT Kernel {
   virtual Config default_config(const DeviceFacts& facts) const;
   // The configurations a sweep tries; none: the kernel does not tune. Pure.
   virtual std::vector<Config> autotune_configs(const DeviceFacts& facts) const;
+  // A sweep's values for an input that decides how much work is done (lengths, indices, masks), by
+  // its name in the signature, in row-major order; nullopt: random numbers of its dtype will do. An
+  // integer or boolean input that no kernel of the entry supplies keeps the entry from being tuned.
+  // Pure.
+  virtual std::optional<std::vector<double>> tuning_input(std::string_view name,
+                                                          const TensorSpec& spec) const;
+  // True when callers find the kernel's inputs in the device's last-level cache: a sweep then
+  // measures it warm, and else cold. Pure.
+  virtual bool tunes_warm() const { return false; }
   // The kernels this entry owns, itself included. Overridden by one that owns others.
   virtual std::vector<Kernel*> kernels();
 
   // The configuration in force on the device that loaded last; empty before any has.
   Config config() const;
 
+  // Turns on tuning mode for this kernel alone: it is swept at once for what it was called with, or
+  // at the first call that reaches it. False when it does not tune: it offers no configurations, or
+  // no op has built it. Not to be called from a progress callback.
+  bool request_tune();
+  bool tuning_requested() const { return tuning_.load(std::memory_order_relaxed); }
+  // For the runtime: what `request_tune` does. Set before the kernel is shared.
+  void set_tuner(std::function<bool(Kernel&)> tuner) { tuner_ = std::move(tuner); }
+
   // For the runtime: publishes what was loaded for a device; the old one stays valid until the
-  // kernel is gone. REQUIRES: 0 <= index < kMaxDevices.
+  // kernel is gone. On a sweep's index it is gone at once, and null takes it away. REQUIRES: 0 <=
+  // index < 2 * kMaxDevices.
   void publish(int index, std::unique_ptr<const Loaded> loaded);
   const Loaded* loaded_on(int index) const {
-    return index < kMaxDevices
+    return index < 2 * kMaxDevices
                ? loaded_[static_cast<std::size_t>(index)].load(std::memory_order_acquire)
                : nullptr;
   }
@@ -180,10 +202,12 @@ class KILN_EXPORT Kernel {
   absl::Status launch_packed(const Loaded& loaded, std::size_t f, const Stream& stream,
                              const LaunchShape& shape, void** args) const;
 
-  std::array<std::atomic<const Loaded*>, kMaxDevices> loaded_{};
+  std::array<std::atomic<const Loaded*>, 2 * kMaxDevices> loaded_{};
   std::atomic<const Loaded*> last_{nullptr};
   struct Owned;
   std::atomic<Owned*> owned_{nullptr};
+  std::atomic<bool> tuning_{false};
+  std::function<bool(Kernel&)> tuner_;
 };
 
 // Lists for `preferred_over`, `supported_archs` and `devices`:

@@ -12,6 +12,7 @@
 #include <kiln/signature.h>
 #include <kiln/status.h>
 #include <kiln/tensor.h>
+#include <kiln/tune.h>
 
 #include <cstdint>
 #include <future>
@@ -115,11 +116,24 @@ class KILN_EXPORT Op {
       const Stream& stream, std::span<const Tensor* const> inputs,
       const ParamValues& execution_params = {});
 
-  // Turns on tuning mode for this instance and its sub-ops; there is no way back. A served target's
-  // kernels, those there are and those to come, get request_tune(); where one does not offer it,
-  // the instance warns once. In-tree kernels are marked by it (`tuning_requested`).
+  // Turns on tuning mode for this instance and its sub-ops; there is no way back. Kernels that have
+  // been called are swept now, in the largest call that each has served and on that call's device;
+  // others when a call first reaches them. A sweep has tensors of its own, and calls of other
+  // threads go on with the configuration in force until the winner replaces it. A stored winner
+  // makes a sweep unnecessary (unless `force`). A kernel without `autotune_configs` does not tune.
+  // A served target's kernels, those there are and those to come, get request_tune(); where one
+  // does not offer it, the instance warns once. Trouble leaves the configuration as it is: a
+  // warning, and a report whose status says what it was.
   void request_tune();
+  void request_tune(const TuneOptions& options);
   bool tuning_requested() const;
+  // Turns on tuning mode as `request_tune`, builds what a call with these arguments needs on
+  // `device`, and sweeps it in that call, which is not made. In-tree kernels only. Errors: those of
+  // a call; what becomes of the sweeps is in `tune_reports`.
+  absl::Status tune(const CallArgs& args, const Device& device, const TuneOptions& options = {},
+                    const ParamValues& execution_params = {});
+  // What sweeps of this instance and its sub-ops have found so far.
+  std::vector<TuneReport> tune_reports() const;
 
   // What has been built for an interface. For an instance that a target serves: the target's
   // kernels, under the target's name, whatever the interface.

@@ -71,6 +71,7 @@ struct RuntimeOptions {
   // DeadlineExceeded, and the build goes on behind it. 0: as long as it takes.
   double compile_deadline_seconds = 0;
   bool strict_cache = false;
+  bool use_tuned = true;    // KILN_TUNED=off: stored winners of tuning sweeps are left alone
   std::string kernel_path;  // KILN_KERNEL_PATH: embedded sources are read from here instead
   std::string nvrtc;        // KILN_NVRTC: libnvrtc to open; empty: looked for
   std::string cuda_home;    // CUDA_HOME, else CUDA_PATH: the toolkit; empty: /usr/local/cuda
@@ -85,8 +86,9 @@ struct RuntimeOptions {
   bool load_installed_backends = true;    // those beside the library; tests leave them out
   std::vector<std::string> disabled_backends;      // KILN_DISABLE_BACKENDS
   std::vector<std::string> only, exclude, prefer;  // KILN_SELECT="only=a,b;exclude=c;prefer=d"
-  std::string trace_file;      // KILN_TRACE: spans for Perfetto are appended to it
-  bool log_selection = false;  // KILN_LOG=select
+  std::string record_calls_file;  // KILN_RECORD_CALLS: each distinct call is appended to it, once
+  std::string trace_file;         // KILN_TRACE: spans for Perfetto are appended to it
+  bool log_selection = false;     // KILN_LOG=select
   KILN_EXPORT static RuntimeOptions from_environment();
 };
 

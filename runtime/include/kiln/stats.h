@@ -23,9 +23,12 @@ struct RuntimeStats {
   std::int64_t remote_misses = 0, remote_errors = 0, remote_damaged = 0, remote_skipped = 0;
   std::int64_t remote_stored = 0, remote_dropped = 0;
   std::int64_t cache_bytes_read = 0, cache_bytes_written = 0;
-  std::int64_t input_copies = 0;  // inputs that were copied to be contiguous
-  std::int64_t stand_ins = 0;     // calls served by another implementation while theirs compiled
-  std::int64_t fact_reads = 0;    // devices asked for their facts
+  std::int64_t input_copies = 0;    // inputs that were copied to be contiguous
+  std::int64_t stand_ins = 0;       // calls served by another implementation while theirs compiled
+  std::int64_t calls_recorded = 0;  // lines written to RuntimeOptions::record_calls_file
+  std::int64_t sweeps = 0;          // tuning sweeps that were run
+  std::int64_t tuned_loads = 0;     // kernels loaded with a stored winner
+  std::int64_t fact_reads = 0;      // devices asked for their facts
   std::int64_t workers_started = 0,
                workers_lost = 0;         // compile workers; lost: to a crash or a limit
   std::int64_t compiled_in_process = 0;  // for want of a worker

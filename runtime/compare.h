@@ -1,12 +1,13 @@
-#ifndef KILN_CLI_COMPARE_H_
-#define KILN_CLI_COMPARE_H_
+#ifndef KILN_RUNTIME_COMPARE_H_
+#define KILN_RUNTIME_COMPARE_H_
 
 #include <kiln/dtype.h>
+#include <kiln/export.h>
 
 #include <cstddef>
 #include <vector>
 
-namespace kiln::cli {
+namespace kiln::internal {
 
 // How far a tensor is from its reference, in the unit of docs/numerics.md: an element's allowed
 // error is `tolerance_steps` of them.
@@ -17,8 +18,9 @@ struct Difference {
   double got = 0, want = 0;
 };
 // REQUIRES: as many elements in both.
-Difference compare(DType dtype, const std::vector<double>& got, const std::vector<double>& want);
+KILN_EXPORT Difference compare(DType dtype, const std::vector<double>& got,
+                               const std::vector<double>& want);
 
-}  // namespace kiln::cli
+}  // namespace kiln::internal
 
-#endif  // KILN_CLI_COMPARE_H_
+#endif  // KILN_RUNTIME_COMPARE_H_

@@ -1,19 +1,20 @@
-#ifndef KILN_CLI_TEST_VALUES_H_
-#define KILN_CLI_TEST_VALUES_H_
+#ifndef KILN_RUNTIME_TEST_VALUES_H_
+#define KILN_RUNTIME_TEST_VALUES_H_
 
 #include <kiln/dtype.h>
+#include <kiln/export.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-namespace kiln::cli {
+namespace kiln::internal {
 
 // Values for a tensor that is to be computed on: normal, of mean 0.5 and deviation 1, so that
 // neither a forgotten mean nor a forgotten sign goes unseen; integers ten times that, rounded.
 // Element i of a tensor has value(i). A table of prime length is repeated: no row length divides
 // it, and large tensors are filled at the speed of memory.
-class TestValues {
+class KILN_EXPORT TestValues {
  public:
   TestValues(DType dtype, std::uint64_t seed);
   // The value as its dtype holds it.
@@ -29,6 +30,6 @@ class TestValues {
   std::vector<char> bytes_;
 };
 
-}  // namespace kiln::cli
+}  // namespace kiln::internal
 
-#endif  // KILN_CLI_TEST_VALUES_H_
+#endif  // KILN_RUNTIME_TEST_VALUES_H_

@@ -1,10 +1,10 @@
-#include "cli/test_values.h"
+#include "runtime/test_values.h"
 
 #include "runtime/dtype_convert.h"
 
 #include <random>
 
-namespace kiln::cli {
+namespace kiln::internal {
 namespace {
 
 constexpr std::size_t kTableLength = 100'003;  // prime
@@ -38,8 +38,8 @@ TestValues::TestValues(DType dtype, std::uint64_t seed)
     else if (!is_float(dtype))
       value *= 10;
   }
-  internal::store_elements(dtype, bytes_.data(), values_.data(), kTableLength);
-  internal::load_elements(dtype, values_.data(), bytes_.data(), kTableLength);
+  store_elements(dtype, bytes_.data(), values_.data(), kTableLength);
+  load_elements(dtype, values_.data(), bytes_.data(), kTableLength);
 }
 
-}  // namespace kiln::cli
+}  // namespace kiln::internal

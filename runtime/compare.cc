@@ -1,4 +1,4 @@
-#include "cli/compare.h"
+#include "runtime/compare.h"
 
 #include "runtime/dtype_convert.h"
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace kiln::cli {
+namespace kiln::internal {
 namespace {
 
 constexpr double kLargest = std::numeric_limits<double>::max();
@@ -14,8 +14,8 @@ constexpr double kLargest = std::numeric_limits<double>::max();
 // `value` as an element of `dtype`: what a kernel that makes no error at all would store.
 double rounded(DType dtype, double value) {
   double element = 0;  // room for any dtype
-  internal::store_element(dtype, &element, value);
-  return internal::load_element(dtype, &element);
+  store_element(dtype, &element, value);
+  return load_element(dtype, &element);
 }
 
 double steps_between(DType dtype, double got, double want, double size_step) {
@@ -23,7 +23,7 @@ double steps_between(DType dtype, double got, double want, double size_step) {
     return std::isnan(got) && std::isnan(want) ? 0 : kLargest;
   if (!std::isfinite(got) || !std::isfinite(want))
     return got == rounded(dtype, want) ? 0 : kLargest;
-  const double step = internal::rounding_step(dtype, want);
+  const double step = rounding_step(dtype, want);
   const double error = std::fabs(got - want);
   if (error > step && got == rounded(dtype, want)) return 0;  // the dtype goes no further
   return std::min(error / (step + size_step), kLargest);
@@ -35,10 +35,10 @@ double step_of_size(DType dtype, const std::vector<double>& want) {
   for (double value : want) {
     if (std::isfinite(value)) size = std::max(size, std::fabs(value));
   }
-  return internal::rounding_step(dtype == DType::float64 ? DType::float64 : DType::float32, size);
+  return rounding_step(dtype == DType::float64 ? DType::float64 : DType::float32, size);
 }
 
-bool is_integer(DType dtype) { return internal::rounding_step(dtype, 1) == 0; }
+bool is_integer(DType dtype) { return rounding_step(dtype, 1) == 0; }
 
 }  // namespace
 
@@ -54,4 +54,4 @@ Difference compare(DType dtype, const std::vector<double>& got, const std::vecto
   return worst;
 }
 
-}  // namespace kiln::cli
+}  // namespace kiln::internal

@@ -1,24 +1,25 @@
-#ifndef KILN_CLI_TENSOR_BUFFER_H_
-#define KILN_CLI_TENSOR_BUFFER_H_
+#ifndef KILN_RUNTIME_TENSOR_BUFFER_H_
+#define KILN_RUNTIME_TENSOR_BUFFER_H_
 
 #include <kiln/device_support.h>
+#include <kiln/export.h>
 #include <kiln/signature.h>
 #include <kiln/tensor.h>
 
-#include "cli/test_values.h"
+#include "runtime/test_values.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-namespace kiln::cli {
+namespace kiln::internal {
 
 // Memory of one tensor of a call as its ArgSpec states it: strides, and exactly that alignment.
 // Every byte that is no element is 0xFF (a NaN in every floating dtype), also some before and
 // behind the tensor, so that what a kernel reads beside it poisons the result, and what it writes
 // there is seen. Move-only.
-class TensorBuffer {
+class KILN_EXPORT TensorBuffer {
  public:
   // On the stream's device; in host memory when `support` is null.
   static absl::StatusOr<TensorBuffer> allocate(DeviceSupport* support, const Stream& stream,
@@ -31,8 +32,14 @@ class TensorBuffer {
 
   // Fills every element; without values they stay 0xFF.
   void set(const TestValues& values);
+  // The same in row-major order, each as the dtype rounds it. REQUIRES: as many as elements.
+  void set(const std::vector<double>& values);
   absl::Status upload();
   absl::Status download();
+  // All bytes, those beside the tensor too, as of the last set() or download().
+  const std::vector<char>& image() const { return image_; }
+  // Takes `image`, one of this buffer's, as the bytes to upload.
+  void set_image(const std::vector<char>& image) { image_ = image; }
   // The elements as doubles in row-major order, as of the last set() or download().
   std::vector<double> elements() const;
   // True when no byte beside the elements was written, as of the last download().
@@ -53,6 +60,6 @@ class TensorBuffer {
   Tensor tensor_;
 };
 
-}  // namespace kiln::cli
+}  // namespace kiln::internal
 
-#endif  // KILN_CLI_TENSOR_BUFFER_H_
+#endif  // KILN_RUNTIME_TENSOR_BUFFER_H_

@@ -1,10 +1,10 @@
-#include "cli/tensor_buffer.h"
+#include "runtime/tensor_buffer.h"
 
 #include "runtime/dtype_convert.h"
 
 #include <cstring>
 
-namespace kiln::cli {
+namespace kiln::internal {
 namespace {
 
 constexpr std::size_t kGuardBytes = 256;
@@ -84,6 +84,12 @@ void TensorBuffer::set(const TestValues& values) {
   });
 }
 
+void TensorBuffer::set(const std::vector<double>& values) {
+  for_each([&](std::size_t i, std::size_t offset) {
+    store_element(tensor_.dtype, image_.data() + offset, values[i]);
+  });
+}
+
 absl::Status TensorBuffer::upload() {
   if (support_ == nullptr) return absl::OkStatus();
   return support_->copy_to_device(stream_, memory_, image_.data(), image_.size());
@@ -98,7 +104,7 @@ absl::Status TensorBuffer::download() {
 std::vector<double> TensorBuffer::elements() const {
   std::vector<double> values(static_cast<std::size_t>(numel(tensor_.shape)));
   for_each([&](std::size_t i, std::size_t offset) {
-    values[i] = internal::load_element(tensor_.dtype, image_.data() + offset);
+    values[i] = load_element(tensor_.dtype, image_.data() + offset);
   });
   return values;
 }
@@ -126,4 +132,4 @@ bool TensorBuffer::surroundings_intact() const {
   return true;
 }
 
-}  // namespace kiln::cli
+}  // namespace kiln::internal

@@ -1,0 +1,178 @@
+#include "bench/gpu/suite.h"
+
+#include <absl/strings/str_format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace kiln::bench {
+namespace {
+
+using internal::Json;
+
+constexpr std::size_t kMaxCopy = std::size_t{2} << 30;  // bytes read, and as many written
+
+Json json_of(const Spread& spread) {
+  Json json;
+  json["median"] = spread.median;
+  json["p10"] = spread.p10;
+  json["p90"] = spread.p90;
+  json["count"] = spread.count;
+  return json;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Suite>> Suite::open(const SuiteOptions& options) {
+  KILN_ASSIGN_OR_RETURN(std::unique_ptr<CudaSession> session, CudaSession::open(options.device));
+  std::unique_ptr<Suite> suite(new Suite(RuntimeOptions::from_environment()));
+  KILN_ASSIGN_OR_RETURN(suite->support_, suite->runtime_.device_support(DeviceType::cuda()));
+  suite->session_ = std::move(session);
+  auto cupti = Cupti::open(options.cupti);
+  const std::string why = message_of(cupti.status());
+  suite->timer_ = std::make_unique<DeviceTimer>(*suite->session_,
+                                                cupti.ok() ? *std::move(cupti) : nullptr, why);
+  auto nvml = Nvml::open(suite->session_->pci_bus_id());
+  if (nvml.ok()) suite->nvml_ = *std::move(nvml);
+  return suite;
+}
+
+Stream Suite::stream(void* handle) const {
+  return {{DeviceType::cuda(), static_cast<std::uint8_t>(session_->index())}, handle};
+}
+
+Json Suite::machine() const {
+  Json json;
+  json["device"] = session_->name();
+  json["driver"] = nvml_ == nullptr ? "" : nvml_->driver_version();
+  json["cuda_driver"] = session_->driver().version();
+  json["toolkit"] = CUDA_VERSION;
+  json["sm_count"] = session_->sm_count();
+  json["l2_bytes"] = session_->l2_bytes();
+  json["host_threads"] = std::thread::hardware_concurrency();
+  json["kiln"] = KILN_VERSION_STRING;
+  const auto compiler = support_->compiler().id();
+  json["compiler"] =
+      compiler.ok() ? compiler->name + " " + compiler->build : message_of(compiler.status());
+  const Cupti* const cupti = timer_->cupti();
+  json["cupti"] = cupti == nullptr
+                      ? timer_->why_no_cupti()
+                      : absl::StrFormat("%s, API %u", cupti->library(), cupti->version());
+  return json;
+}
+
+Json Suite::device_state() const {
+  if (nvml_ == nullptr) return nullptr;
+  const DeviceState state = nvml_->state();
+  Json json;
+  json["sm_mhz"] = state.sm_mhz;
+  json["memory_mhz"] = state.memory_mhz;
+  json["watts"] = state.watts;
+  json["celsius"] = state.celsius;
+  json["throttle_reasons"] = state.throttle_reasons;
+  return json;
+}
+
+absl::StatusOr<Contender> Suite::copy_of(std::size_t bytes, CUstream stream) {
+  if (copy_memory_ == 0) {
+    KILN_ASSIGN_OR_RETURN(copy_memory_, session_->allocate(2 * kMaxCopy));
+    KILN_RETURN_IF_ERROR(session_->driver().status(
+        session_->driver().memset_d8_async(copy_memory_, 0x5A, 2 * kMaxCopy, stream),
+        "cuMemsetD8Async"));
+  }
+  const std::size_t half = std::clamp<std::size_t>(bytes / 2, 16, kMaxCopy);
+  return Contender{"copy",
+                   [this, half, stream] {
+                     const CudaDriver& d = session_->driver();
+                     return d.status(
+                         d.memcpy_dtod_async(copy_memory_ + kMaxCopy, copy_memory_, half, stream),
+                         "cuMemcpyDtoDAsync");
+                   },
+                   /*is_copy=*/true,
+                   /*bytes=*/2.0 * static_cast<double>(half)};
+}
+
+absl::StatusOr<Contender> Suite::empty_kernel(CUstream stream) {
+  const std::vector<std::string> names{"empty"};
+  CompileRequest request;
+  request.source_name = "bench/gpu/empty.cu";
+  request.source = "extern \"C\" __global__ void empty() {}";
+  request.kernels = names;
+  KILN_ASSIGN_OR_RETURN(const DeviceFacts facts, support_->facts(session_->index()));
+  KILN_ASSIGN_OR_RETURN(request.target, support_->target_for(facts, false));
+  KILN_ASSIGN_OR_RETURN(const CompileResult result, support_->compiler().compile(request));
+  KILN_ASSIGN_OR_RETURN(empty_image_,
+                        support_->load(session_->index(), result.kind, result.image, names));
+  void* const function = empty_image_->functions()[0];
+  return Contender{"empty kernel", [this, function, stream] {
+                     const LaunchShape shape{.block = {32, 1, 1}};
+                     return support_->launch(function, this->stream(stream), shape, nullptr);
+                   }};
+}
+
+absl::StatusOr<Json> Suite::floor(const TimerOptions& options) {
+  const CUstream stream = session_->stream();
+  std::vector<Contender> contenders;
+  const std::size_t sizes[] = {2 * kMaxCopy, std::size_t{512} << 20, std::size_t{64} << 20,
+                               std::size_t{16} << 20};
+  for (const std::size_t bytes : sizes) {
+    KILN_ASSIGN_OR_RETURN(Contender copy, copy_of(bytes, stream));
+    contenders.push_back(std::move(copy));
+  }
+  KILN_ASSIGN_OR_RETURN(Contender empty, empty_kernel(stream));
+  contenders.push_back(std::move(empty));
+  const std::vector<Timing> timings = timer_->measure(stream, contenders, options);
+  Json json;
+  json["copy"] = Json::array();
+  for (std::size_t i = 0; i < std::size(sizes); ++i) {
+    KILN_RETURN_IF_ERROR(timings[i].status);
+    Json one;
+    one["bytes"] = sizes[i];
+    one["us"] = json_of(timings[i].us);
+    one["clock"] = timings[i].clock;
+    one["bytes_per_second"] = static_cast<double>(sizes[i]) / timings[i].us.median * 1e6;
+    json["copy"].push_back(std::move(one));
+  }
+  KILN_RETURN_IF_ERROR(timings.back().status);
+  json["empty_kernel_us"] = json_of(timings.back().us);
+  json["bytes_per_second"] = json["copy"][0]["bytes_per_second"];
+  return json;
+}
+
+Json json_of(const TimerOptions& options, const CudaSession& session) {
+  Json json;
+  json["clock"] =
+      "CUPTI kernel records tied by external correlation; union of the intervals of a call";
+  json["l2"] = options.cold_l2 ? absl::StrFormat("flushed: %d MiB zeroed before every iteration",
+                                                 session.flush_bytes() >> 20)
+                               : "warm";
+  json["order"] = "A B C C B A, half of the iterations in each pass";
+  json["warm_up_ms"] = options.warm_up_ms;
+  json["measure_ms"] = options.measure_ms;
+  json["iterations"] = {options.min_iterations, options.max_iterations};
+  json["graph"] = "wall time a call of a replayed graph, L2 warm";
+  return json;
+}
+
+Json json_of(const Timing& timing) {
+  Json json;
+  json["name"] = timing.name;
+  if (timing.bytes > 0) json["bytes"] = timing.bytes;
+  if (!timing.status.ok()) {
+    json["error"] = message_of(timing.status);
+    return json;
+  }
+  json["clock"] = timing.clock;
+  json["us"] = json_of(timing.us);
+  json["pass_us"] = timing.pass_us;
+  json["kernels"] = timing.kernels.size();
+  json["kernel_names"] = timing.kernels;
+  if (timing.copy_us > 0) json["copy_us"] = timing.copy_us;
+  if (timing.graph_us) json["graph_us"] = json_of(*timing.graph_us);
+  if (!timing.graph_status.ok()) json["graph_error"] = message_of(timing.graph_status);
+  return json;
+}
+
+}  // namespace kiln::bench

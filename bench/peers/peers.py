@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""Kiln beside other libraries: the families' perf workloads, timed in one process by one method.
+
+    build/release/bin/libkiln_bench.so must be built (ninja -C build/release kiln_bench); then
+    python3 bench/peers/peers.py --library build/release/bin/libkiln_bench.so --family norm --json norm.json
+
+Needs PyTorch; Triton, flashinfer and Liger are measured where they can be imported and named in the
+results where they cannot. docs/benchmarks.md says how it is timed.
+"""
+import argparse
+import datetime
+import importlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from suite import Suite, SuiteError  # noqa: E402
+
+LARGE = 1 << 30  # bytes; what moves more comes last
+COMPARED = 1 << 22  # elements of each end of a result that are compared
+
+
+def arguments():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--library", default=os.path.join(HERE, "../../build/release/bin/libkiln_bench.so"))
+    p.add_argument("--family", default="norm", choices=["norm"])
+    p.add_argument("--filter", default="", help="only workloads whose name this expression finds")
+    p.add_argument("--peers", default="", help="only these, parted by commas")
+    p.add_argument("--json", default="", help="write the results here")
+    p.add_argument("--cupti", default="", help="the profiler's library; looked for without it")
+    p.add_argument("--commit", default="", help="what was built, for the results")
+    p.add_argument("--measure-ms", type=float, default=100, help="of each contender")
+    p.add_argument("--warm-l2", action="store_true")
+    p.add_argument("--no-graph", action="store_true")
+    p.add_argument("--deadline", type=float, default=0, help="seconds after which no workload is begun")
+    p.add_argument("--prewarm", type=int, default=0, help="processes that fill the compilers' caches beforehand")
+    p.add_argument("--prewarm-part", default="", help=argparse.SUPPRESS)
+    p.add_argument("--list", action="store_true", help="print the workloads and end; needs no device")
+    return p.parse_args()
+
+
+def chosen(workloads, expression):
+    found = [(i, w) for i, w in enumerate(workloads) if re.search(expression, w["name"])]
+    if not found:
+        sys.exit(f"peers.py: --filter: must match a workload: got {expression!r}; --list shows them")
+    return sorted(found, key=lambda iw: iw[1]["bytes"] > LARGE)
+
+
+def import_peers(names):
+    """The peers that can be had, and for each its version or why it cannot."""
+    import norm_peers
+    wanted = names.split(",") if names else list(norm_peers.PEERS)
+    peers, notes = {}, {}
+    for name in wanted:
+        try:
+            module = importlib.import_module(norm_peers.MODULES[name])
+            notes[name] = getattr(module, "__version__", "?")
+            peers[name] = norm_peers.PEERS[name]
+        except Exception as e:  # pylint: disable=broad-except
+            notes[name] = f"unavailable: {type(e).__name__}: {e}".split("\n")[0]
+    return peers, notes
+
+
+def make_inputs(w):
+    """Random tensors by name; means are not zero and variances are not negative."""
+    import torch
+    tensors = {}
+    for spec in w["inputs"]:
+        if spec is None:
+            continue
+        values = torch.randn(spec["shape"], device="cuda", dtype=getattr(torch, spec["dtype"]))
+        tensors[spec["name"]] = values.abs_().add_(0.5) if spec["name"].endswith("var") else values.add_(0.5)
+    return tensors
+
+
+def make_outputs(w):
+    import torch
+    return [torch.empty(s["shape"], device="cuda", dtype=getattr(torch, s["dtype"])) if s else None
+            for s in w["outputs"]]
+
+
+def difference(got, want):
+    """The largest difference of two results, in units of what a value of 1 is apart; of both ends of large ones."""
+    import torch
+    if not isinstance(want, torch.Tensor):
+        want = want[0]
+    got, want = got.flatten(), want.detach().flatten()
+    worst = 0.0
+    for part in (slice(0, COMPARED), slice(max(0, len(got) - COMPARED), len(got))):
+        a, b = got[part].float(), want[part].float()
+        worst = max(worst, ((a - b).abs() / (1 + b.abs())).nan_to_num(nan=float("inf")).max().item())
+    return worst
+
+
+class Runner:
+    def __init__(self, suite, peers, stream, options):
+        self.suite, self.peers, self.stream, self.options = suite, peers, stream, options
+
+    def run(self, index, w):
+        import torch
+        inputs, outputs = make_inputs(w), make_outputs(w)
+        call = self.suite.prepare(index)
+        try:
+            call.bind(self.stream.cuda_stream,
+                      [inputs[s["name"]].data_ptr() if s else None for s in w["inputs"]],
+                      [o.data_ptr() if o is not None else None for o in outputs])
+            torch.cuda.synchronize()
+            call.run()
+            torch.cuda.synchronize()
+            contenders, notes = [("kiln", call)], {}
+            for name, make in self.peers.items():
+                try:
+                    function = make(w, inputs)
+                    y = function()
+                    torch.cuda.synchronize()
+                    if y is not None:
+                        notes[name] = {"difference_from_kiln": difference(outputs[0], y)}
+                    del y
+                    contenders.append((name, function))
+                except Exception as e:  # pylint: disable=broad-except
+                    notes[name] = {"unavailable": f"{type(e).__name__}: {e}".split("\n")[0][:300]}
+            timings = self.suite.measure(self.stream.cuda_stream, w["bytes"], contenders, self.options)
+            for timing in timings:
+                timing.update(notes.pop(timing["name"], {}))
+                if timing["name"] == "kiln":
+                    timing["served_by"] = call.served_by()
+            timings += [{"name": name, **note} for name, note in notes.items()]
+            return {**w, "state": self.suite.device_state(), "contenders": timings}
+        finally:
+            torch.cuda.synchronize()
+            call.release()
+
+
+def line_of(result):
+    parts = []
+    for c in result["contenders"]:
+        if "us" in c:
+            flag = "" if c["clock"] == "cupti" else "!events"
+            far = c.get("difference_from_kiln", 0) > 0.05
+            parts.append(f"{c['name']} {c['us']['median']:.2f}{flag}{' DIFFERS' if far else ''}")
+        else:
+            parts.append(f"{c['name']} -")
+    return f"{result['name']}: " + ", ".join(parts)
+
+
+def prewarm(args, count):
+    """Fills the caches of the compilers (torch's, Triton's, flashinfer's build) from several processes at once."""
+    command = [sys.executable, os.path.abspath(__file__), *sys.argv[1:]]
+    parts = [subprocess.Popen(command + ["--prewarm-part", f"{i}/{count}"], stdout=subprocess.DEVNULL)
+             for i in range(count)]
+    for part in parts:
+        part.wait()
+    print(f"caches filled by {count} processes", flush=True)
+
+
+def run_part(args, work):
+    """One process's share of the pre-warming: each call once, on its own; failures show later."""
+    import torch
+    index, count = (int(v) for v in args.prewarm_part.split("/"))
+    peers, _ = import_peers(args.peers)
+    for number, (_, w) in enumerate(work):
+        if number % count != index:
+            continue
+        tensors = make_inputs(w)
+        for make in peers.values():
+            try:
+                make(w, tensors)()
+                torch.cuda.synchronize()
+            except Exception:  # pylint: disable=broad-except
+                pass
+        del tensors
+        torch.cuda.empty_cache()
+
+
+def write(path, document):
+    if not path:
+        return
+    with open(path + ".part", "w", encoding="utf-8") as file:
+        json.dump(document, file, indent=1)
+        file.write("\n")
+    os.replace(path + ".part", path)
+
+
+def commit_of(args):
+    if args.commit:
+        return args.commit
+    try:
+        return subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
+                              check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def measure_all(args, work, begun):
+    import torch
+    options = {"cold_l2": not args.warm_l2, "graph": not args.no_graph, "measure_ms": args.measure_ms}
+    torch.cuda.init()
+    torch.manual_seed(1)
+    try:
+        suite = Suite(args.library, cupti=args.cupti)
+    except SuiteError as e:
+        print(f"peers.py: {e}", file=sys.stderr)
+        return 3
+    suite.workloads(args.family)
+    peers, notes = import_peers(args.peers)
+    document = {"format": "kiln-bench", "version": 1,
+                "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+                "command": " ".join(["python3"] + sys.argv), "commit": commit_of(args), **suite.machine(options),
+                "peers": notes, "floor": suite.floor(options), "workloads": [], "not_run": []}
+    print(document["machine"]["device"], document["machine"]["cupti"], notes, flush=True)
+    print(f"copy rate {document['floor']['bytes_per_second'] * 1e-12:.3f} TB/s, an empty kernel "
+          f"{document['floor']['empty_kernel_us']['median']:.2f} us", flush=True)
+    stream = torch.cuda.Stream()
+    runner = Runner(suite, peers, stream, options)
+    for index, w in work:
+        if args.deadline and time.monotonic() - begun > args.deadline:
+            document["not_run"].append({"name": w["name"], "reason": "deadline"})
+            continue
+        try:
+            with torch.cuda.stream(stream), torch.no_grad():
+                result = runner.run(index, w)
+            document["workloads"].append(result)
+            print(line_of(result), flush=True)
+        except (SuiteError, RuntimeError) as e:
+            document["not_run"].append({"name": w["name"], "reason": str(e)[:500]})
+            print(f"{w['name']}: NOT RUN: {e}", flush=True)
+        torch.cuda.empty_cache()
+        write(args.json, document)
+    print(f"{len(document['workloads'])} workloads timed, {len(document['not_run'])} not run, "
+          f"{time.monotonic() - begun:.0f} s", flush=True)
+    write(args.json, document)
+    return 0 if document["workloads"] else 3
+
+
+def main():
+    begun = time.monotonic()
+    args = arguments()
+    lister = Suite(args.library, list_only=True)
+    work = chosen(lister.workloads(args.family), args.filter)
+    if args.list:
+        for _, w in work:
+            print(json.dumps(w))
+        return 0
+    try:
+        import torch
+    except ImportError:
+        sys.exit("peers.py: PyTorch must be there: it is not; gpu_bench times Kiln alone")
+    if args.prewarm_part:
+        with torch.no_grad():
+            run_part(args, work)
+        return 0
+    if not torch.cuda.is_available():
+        print("peers.py: a benchmark of device work needs a device: PyTorch sees none", file=sys.stderr)
+        return 3
+    if args.prewarm:
+        prewarm(args, args.prewarm)
+    return measure_all(args, work, begun)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

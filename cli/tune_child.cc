@@ -1,0 +1,98 @@
+#include "cli/tune_child.h"
+
+#include <kiln/op.h>
+#include <kiln/runtime.h>
+
+#include "cli/call_arguments.h"
+#include "runtime/call_json.h"
+#include "runtime/tune_json.h"
+
+#include <CLI/CLI.hpp>
+#include <absl/strings/str_format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <sys/prctl.h>
+
+namespace kiln::cli {
+namespace {
+
+void say(const Json& json) {
+  std::printf("%s\n", internal::dump(json).c_str());
+  std::fflush(stdout);
+}
+
+TuneOptions options_of(const Json& json) {
+  TuneOptions options;
+  const std::string policy = json.at("policy").get<std::string>();
+  for (const SearchPolicy known :
+       {SearchPolicy::automatic, SearchPolicy::exhaustive, SearchPolicy::halving}) {
+    if (policy == to_string(known)) options.policy = known;
+  }
+  options.sample_size = json.at("sample_size").get<std::size_t>();
+  options.seed = json.at("seed").get<std::uint64_t>();
+  options.budget_seconds = json.at("budget_seconds").get<double>();
+  options.compile_seconds = json.at("compile_seconds").get<double>();
+  options.rounds = json.at("rounds").get<int>();
+  options.force = json.at("force").get<bool>();
+  options.store = json.at("store").get<bool>();
+  for (const Json& one : json.at("exclude")) {
+    options.exclude.push_back({one.at("implementation").get<std::string>(),
+                               one.at("config").get<std::string>(),
+                               one.at("reason").get<std::string>()});
+  }
+  options.progress = [](const TuneProgress& progress) {
+    Json line;
+    line["progress"] = {{"phase", to_string(progress.phase)},
+                        {"implementation", progress.implementation},
+                        {"candidate", progress.candidate},
+                        {"done", progress.done},
+                        {"total", progress.total}};
+    say(line);
+  };
+  return options;
+}
+
+absl::StatusOr<Json> sweep_here(const Json& request) {
+  Runtime& runtime = Runtime::instance();
+  KILN_ASSIGN_OR_RETURN(const ParsedCall parsed,
+                        parse_one_call(runtime, {request.at("call").get<std::string>()}));
+  KILN_ASSIGN_OR_RETURN(const Device device, parse_device(request.at("device").get<std::string>()));
+  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<Op> op, runtime.create_op(parsed.op, parsed.params));
+  op->request_tune(options_of(request.at("options")));
+  // One call, which builds what it needs and is swept on the way.
+  KILN_RETURN_IF_ERROR(call_once(runtime, *op, parsed, device));
+  Json reports = Json::array();
+  for (const TuneReport& report : op->tune_reports()) reports.push_back(internal::json_of(report));
+  return reports;
+}
+
+absl::StatusOr<Exit> child() {
+  // The parent must not leave a sweep behind, however it ends.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  KILN_ASSIGN_OR_RETURN(const std::string text, read_input("-"));
+  Json last;
+  try {
+    absl::StatusOr<Json> reports = sweep_here(Json::parse(text));
+    if (reports.ok())
+      last["reports"] = *std::move(reports);
+    else
+      last["error"] = {{"code", static_cast<int>(reports.status().code())},
+                       {"message", message_of(reports.status())}};
+  } catch (const Json::exception& e) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("tune-child: must be started by kiln tune: got %s", e.what()));
+  }
+  say(last);
+  return Exit::ok;
+}
+
+}  // namespace
+
+void add_tune_child(CLI::App& app, Session& session) {
+  CLI::App* command = app.add_subcommand("tune-child", "")->group("");
+  command->callback([&session] { session.command = [] { return child(); }; });
+}
+
+}  // namespace kiln::cli

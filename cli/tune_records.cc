@@ -1,0 +1,213 @@
+// kiln tune show|clear|export|import: the records in the cache folder.
+#include <kiln/runtime.h>
+
+#include "base/file_system.h"
+#include "cli/cache_folder.h"
+#include "cli/tune.h"
+
+#include <CLI/CLI.hpp>
+#include <absl/strings/str_format.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kiln::cli {
+namespace {
+
+using internal::TuneRecord;
+
+absl::StatusOr<cache::TuningFiles> open_records() {
+  KILN_ASSIGN_OR_RETURN(const std::string folder, cache_folder());
+  const RuntimeOptions& options = Runtime::instance().options();
+  return cache::TuningFiles(
+      {.dir = folder, .strict = true, .group_shared = options.cache_group_shared});
+}
+
+struct Row {
+  std::string name;
+  absl::StatusOr<TuneRecord> record;
+};
+
+absl::StatusOr<std::vector<Row>> read_rows(const cache::TuningFiles& files) {
+  KILN_ASSIGN_OR_RETURN(const auto texts, files.list());
+  std::vector<Row> rows;
+  for (const auto& [name, text] : texts) rows.push_back({name, internal::parse_record(text)});
+  return rows;
+}
+
+absl::StatusOr<Exit> show(const Session& session, const std::string& name) {
+  KILN_ASSIGN_OR_RETURN(const cache::TuningFiles files, open_records());
+  if (!name.empty()) {
+    KILN_ASSIGN_OR_RETURN(const std::optional<std::string> text, files.find(name));
+    if (!text) return absl::NotFoundError("tuning record: there is none of name " + name);
+    std::printf("%s", text->c_str());
+    return Exit::ok;
+  }
+  KILN_ASSIGN_OR_RETURN(const std::vector<Row> rows, read_rows(files));
+  Json list = Json::array();
+  for (const Row& row : rows) {
+    Json json;
+    json["name"] = row.name;
+    if (row.record.ok()) {
+      const TuneReport& report = row.record->report;
+      json["op"] = report.op;
+      json["implementation"] = report.implementation;
+      json["identity_text"] = report.identity_text;
+      json["board"] = row.record->key.facts.calibration;
+      json["default"] = to_string(report.default_config);
+      json["winner"] = to_string(report.winner);
+      json["default_seconds"] = report.default_seconds;
+      json["winner_seconds"] = report.winner_seconds;
+      json["complete"] = report.complete;
+    } else {
+      json["error"] = message_of(row.record.status());
+    }
+    list.push_back(std::move(json));
+  }
+  if (session.json) {
+    Json json;
+    json["records"] = std::move(list);
+    print_json(json);
+    return Exit::ok;
+  }
+  for (const Json& json : list) {
+    if (json.contains("error")) {
+      std::printf("%s: %s\n", json["name"].get<std::string>().c_str(),
+                  json["error"].get<std::string>().c_str());
+      continue;
+    }
+    std::printf("%s  %s %s %s on %s\n  %s at %s; default %s at %s\n",
+                json["name"].get<std::string>().c_str(), json["op"].get<std::string>().c_str(),
+                json["implementation"].get<std::string>().c_str(),
+                json["identity_text"].get<std::string>().c_str(),
+                json["board"].get<std::string>().c_str(), json["winner"].get<std::string>().c_str(),
+                seconds_text(json["winner_seconds"].get<double>()).c_str(),
+                json["default"].get<std::string>().c_str(),
+                seconds_text(json["default_seconds"].get<double>()).c_str());
+  }
+  std::printf("%zu records\n", list.size());
+  return Exit::ok;
+}
+
+absl::StatusOr<Exit> clear(const Session& session, const std::string& name) {
+  KILN_ASSIGN_OR_RETURN(const cache::TuningFiles files, open_records());
+  std::size_t removed = 0;
+  if (!name.empty()) {
+    KILN_ASSIGN_OR_RETURN(const bool there, files.remove(name));
+    if (!there) return absl::NotFoundError("tuning record: there is none of name " + name);
+    removed = 1;
+  } else {
+    KILN_ASSIGN_OR_RETURN(const auto texts, files.list());
+    for (const auto& [one, text] : texts) {
+      KILN_ASSIGN_OR_RETURN(const bool there, files.remove(one));
+      if (there) ++removed;
+    }
+  }
+  if (session.json) {
+    Json json;
+    json["removed"] = removed;
+    print_json(json);
+  } else {
+    std::printf("%zu records removed\n", removed);
+  }
+  return Exit::ok;
+}
+
+// One file: a list of records, each as in the folder.
+absl::StatusOr<Exit> export_records(const Session& session, const std::string& path) {
+  KILN_ASSIGN_OR_RETURN(const cache::TuningFiles files, open_records());
+  KILN_ASSIGN_OR_RETURN(const auto texts, files.list());
+  Json list = Json::array();
+  for (const auto& [name, text] : texts) {
+    const absl::StatusOr<TuneRecord> record = internal::parse_record(text);
+    if (record.ok())
+      list.push_back(Json::parse(text));
+    else
+      std::fprintf(stderr, "left out: %s: %s\n", name.c_str(), message_of(record.status()).c_str());
+  }
+  const std::string bytes = list.dump(1) + "\n";
+  std::FILE* file = path == "-" ? stdout : std::fopen(path.c_str(), "wb");
+  const bool written =
+      file != nullptr && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+  const bool closed = file == nullptr || file == stdout || std::fclose(file) == 0;
+  if (!written || !closed)
+    return absl::FailedPreconditionError("export: must be able to write " + path);
+  if (path != "-" && session.json) {
+    Json json;
+    json["path"] = path;
+    json["records"] = list.size();
+    print_json(json);
+  } else if (path != "-") {
+    std::printf("%s: %zu records\n", path.c_str(), list.size());
+  }
+  return Exit::ok;
+}
+
+absl::StatusOr<Exit> import_records(const Session& session, const std::string& path) {
+  KILN_ASSIGN_OR_RETURN(const std::string text, read_input(path));
+  const Json list = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!list.is_array())
+    return absl::InvalidArgumentError(path + ": must be a file that `kiln tune export` wrote");
+  // All or nothing: what is no record is seen before any is kept.
+  std::vector<TuneRecord> records;
+  for (const Json& one : list) {
+    absl::StatusOr<TuneRecord> record = internal::parse_record(one.dump());
+    if (!record.ok()) return absl::InvalidArgumentError(path + ": " + message_of(record.status()));
+    records.push_back(*std::move(record));
+  }
+  KILN_ASSIGN_OR_RETURN(const cache::TuningFiles files, open_records());
+  std::size_t kept = 0;
+  for (const TuneRecord& record : records) {
+    KILN_ASSIGN_OR_RETURN(const bool taken, merge_record(files, record));
+    if (taken) ++kept;
+  }
+  if (session.json) {
+    Json json;
+    json["records"] = records.size();
+    json["kept"] = kept;
+    print_json(json);
+  } else {
+    std::printf("%zu records imported, %zu were here already as well measured or better\n", kept,
+                records.size() - kept);
+  }
+  return Exit::ok;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> merge_record(const cache::TuningFiles& files, const TuneRecord& record) {
+  const std::string name = record_name(record.key);
+  KILN_ASSIGN_OR_RETURN(const std::optional<std::string> here, files.find(name));
+  const absl::StatusOr<TuneRecord> mine =
+      here ? internal::parse_record(*here) : absl::NotFoundError("none");
+  if (mine.ok() && mine->conditions == record.conditions &&
+      &better_measured(*mine, record) == &*mine)
+    return false;
+  KILN_RETURN_IF_ERROR(files.put(name, record_to_json(record)));
+  return true;
+}
+
+void add_tune_records(CLI::App& tune, Session& session) {
+  const auto add = [&](const char* word, const char* what, const char* argument, const char* about,
+                       bool required,
+                       absl::StatusOr<Exit> (*run)(const Session&, const std::string&)) {
+    auto text = std::make_shared<std::string>();
+    CLI::App* command = tune.add_subcommand(word, what);
+    command->add_option(argument, *text, about)->required(required);
+    command->callback([&session, text, run] {
+      session.command = [&session, text, run] { return run(session, *text); };
+    });
+  };
+  add("show", "list the records, or print one", "NAME", "of one record", false, show);
+  add("clear", "remove the records, or one", "NAME", "of one record", false, clear);
+  add("export", "write all records into one file", "FILE", "to write; - is stdout", true,
+      export_records);
+  add("import", "take records from a file; of two, the better measured stays", "FILE",
+      "to read; - is stdin", true, import_records);
+}
+
+}  // namespace kiln::cli
