@@ -71,7 +71,8 @@ struct WarmedKernel {
 };
 
 // Compiles (or finds) all programs of a call for a device of `type` with `facts`, in the
-// configuration of the stored winner of a sweep, else the default one. Errors: those of Op::plan, selection and compilation.
+// configuration of the stored winner of a sweep, else the default one. Errors: those of Op::plan,
+// selection and compilation.
 KILN_EXPORT absl::StatusOr<std::vector<WarmedKernel>> warm_call(Op& op, const CallArgs& args,
                                                                 DeviceType type,
                                                                 const DeviceFacts& facts);
