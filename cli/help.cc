@@ -84,7 +84,7 @@ std::vector<Variable> environment() {
       {"KILN_CACHE_WRITE_BEHIND", "0: a build waits until it is on the disk"},
       {"KILN_TRUSTED_KEYS", "public keys, parted by ','; then a pack must be signed by one"},
       {"KILN_SIGNING_KEY", "the file of the key that signs exported packs"},
-      {"KILN_TUNED", "off: stored winners of tuning are ignored"},
+      {"KILN_TUNED", "off: stored winners of tuning sweeps are left out"},
       {"KILN_STRICT", "1: trouble with cache files is an error"},
       {"KILN_COMPILE", "block, async or forbid: what a call does whose kernel is not built"},
       {"KILN_COMPILE_DEADLINE", "seconds that a call waits for a build; 0: as long as it takes"},

@@ -6,6 +6,7 @@
 #include "base/mutex.h"
 #include "cli/call_arguments.h"
 #include "cli/help.h"
+#include "cli/interrupt.h"
 #include "cli/tune_child.h"
 #include "runtime/call_json.h"
 
@@ -131,9 +132,9 @@ absl::StatusOr<std::vector<NamedCall>> read_calls(Runtime& runtime, const TuneAr
 }
 
 // How far the work is: a line that is written over on a terminal, else a line for each call.
-class Progress {
+class Display {
  public:
-  explicit Progress(std::size_t total) : total_(total), is_terminal_(isatty(STDERR_FILENO) != 0) {}
+  explicit Display(std::size_t total) : total_(total), is_terminal_(isatty(STDERR_FILENO) != 0) {}
   void step(const Task& task, const Json& p) {
     if (!is_terminal_) return;
     MutexLock lock(mutex_);
@@ -159,14 +160,14 @@ class Progress {
 
 // Every device takes the next call of its board as soon as it is free.
 void run_tasks(Runtime& runtime, std::vector<Board>& boards, const TuneArguments& arguments,
-               Progress& progress) {
+               const Interrupt& interrupt, Display& progress) {
   Mutex mutex;
   const auto work = [&](Board& board, const Device& device) {
     while (true) {
       Task* task = nullptr;
       {
         MutexLock lock(mutex);
-        if (board.waiting.empty()) return;
+        if (board.waiting.empty() || interrupt.requested()) return;
         task = board.waiting.front();
         board.waiting.erase(board.waiting.begin());
       }
@@ -267,10 +268,13 @@ absl::StatusOr<Exit> tune(const Session& session, TuneArguments arguments) {
     tasks[i].board = i % boards.size();
     boards[tasks[i].board].waiting.push_back(&tasks[i]);
   }
-  Progress progress(tasks.size());
-  run_tasks(runtime, boards, arguments, progress);
+  const Interrupt interrupt;
+  Display progress(tasks.size());
+  run_tasks(runtime, boards, arguments, interrupt, progress);
   Json results = Json::array();
-  for (const Task& task : tasks) results.push_back(result_of(task, runtime));
+  for (const Task& task : tasks) {
+    if (task.outcome.children > 0) results.push_back(result_of(task, runtime));
+  }
   const std::size_t failed = static_cast<std::size_t>(
       std::count_if(results.begin(), results.end(), [](const Json& r) { return !went_well(r); }));
   if (!arguments.report.empty())
@@ -293,7 +297,7 @@ absl::StatusOr<Exit> tune(const Session& session, TuneArguments arguments) {
       for (const Json& sweep : result["sweeps"]) print_sweep(sweep);
     }
   }
-  return failed == 0 ? Exit::ok : Exit::cannot_do;
+  return interrupt.exit_or(failed == 0 ? Exit::ok : Exit::cannot_do);
 }
 
 }  // namespace

@@ -132,7 +132,8 @@ class Dispatcher {
   void run(const std::shared_ptr<Flight>& flight);
   void run_in_background(std::function<void()> job);
   absl::Status build(Flight& flight);
-  std::optional<TuneRecord> record_of(Kernel& kernel, std::size_t ordinal, const Wanted& wanted);
+  // What a stored winner of the entry's kernel is found by.
+  TuneKey key_of(const Wanted& wanted, std::size_t ordinal) const;
   absl::Status load(Kernel& kernel, std::size_t ordinal, const Flight& flight,
                     const std::string& who);
 

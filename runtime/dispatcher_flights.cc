@@ -62,6 +62,15 @@ EntryRow* Dispatcher::add_entry(const Wanted& wanted, std::unique_ptr<Kernel> ke
   return entry;
 }
 
+TuneKey Dispatcher::key_of(const Wanted& wanted, std::size_t ordinal) const {
+  return {candidates_.op,
+          wanted.row->key,
+          ordinal,
+          wanted.plan.identity.hash(),
+          std::string(wanted.device.type.name()),
+          wanted.facts};
+}
+
 const EntryRow* Dispatcher::entry_of_loaded(const Wanted& wanted) {
   const std::string who =
       absl::StrFormat("%s: %s %s", candidates_.op, wanted.row->key, wanted.plan.identity.text());
@@ -71,17 +80,16 @@ const EntryRow* Dispatcher::entry_of_loaded(const Wanted& wanted) {
     return absl::OkStatus();
   });
   if (!made.ok() || fresh == nullptr) return nullptr;
-  std::size_t ordinal = 0;
-  for (Kernel* kernel : fresh->kernels()) {
-    const std::optional<TuneRecord> record = record_of(*kernel, ordinal++, wanted);
-    const absl::StatusOr<Config> config =
-        record ? record->report.winner : default_config(*kernel, wanted.facts, who);
-    if (!config.ok() ||
-        !runtime_.is_loaded(*kernel, *wanted.support, wanted.device, wanted.facts, *config))
+  const std::vector<Kernel*> kernels = fresh->kernels();
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const Config config =
+        config_in_force(runtime_, *wanted.support, *kernels[i], key_of(wanted, i));
+    if (!runtime_.is_loaded(*kernels[i], *wanted.support, wanted.device, wanted.facts, config))
       return nullptr;
-    kernel->set_tuner(tuner_);
-    const absl::Status loaded = runtime_.load_kernel(
-        *kernel, *wanted.support, wanted.device, wanted.facts, *config, CompilePolicy::forbid, who);
+    kernels[i]->set_tuner(tuner_);
+    const absl::Status loaded =
+        runtime_.load_kernel(*kernels[i], *wanted.support, wanted.device, wanted.facts, config,
+                             CompilePolicy::forbid, who);
     if (!loaded.ok()) return nullptr;
   }
   MutexLock lock(mutex_);
@@ -177,13 +185,6 @@ void Dispatcher::prefetch(DeviceSupport* support, AnyCall call, const MissOption
   });
 }
 
-std::optional<TuneRecord> Dispatcher::record_of(Kernel& kernel, std::size_t ordinal,
-                                                const Wanted& wanted) {
-  return find_record(runtime_, *wanted.support, kernel,
-                     {candidates_.op, wanted.row->key, ordinal, wanted.plan.identity.hash(),
-                      std::string(wanted.device.type.name()), wanted.facts});
-}
-
 // With the stored winner, else the default configuration. A winner that cannot be had, because it
 // may not be compiled here, say, leaves the call to the default.
 absl::Status Dispatcher::load(Kernel& kernel, std::size_t ordinal, const Flight& flight,
@@ -193,7 +194,8 @@ absl::Status Dispatcher::load(Kernel& kernel, std::size_t ordinal, const Flight&
     return runtime_.load_kernel(kernel, *wanted.support, wanted.device, wanted.facts, config,
                                 flight.policy, who);
   };
-  const std::optional<TuneRecord> record = record_of(kernel, ordinal, wanted);
+  const std::optional<TuneRecord> record =
+      find_record(runtime_, *wanted.support, kernel, key_of(wanted, ordinal));
   if (record) {
     const absl::Status loaded = load_with(record->report.winner);
     if (loaded.ok()) {

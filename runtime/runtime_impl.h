@@ -56,7 +56,7 @@ struct Runtime::Impl {
   const RuntimeOptions options;
   jit::Sources sources;
   std::unique_ptr<cache::Store> store;
-  const cache::TuningFiles records;
+  const cache::TuningFiles records;                        // of tuning sweeps
   const std::unique_ptr<Trace> trace;                      // null: none is written
   const std::unique_ptr<internal::CallRecorder> recorder;  // null: no calls are recorded
   jit::Engine engine;
