@@ -5,8 +5,6 @@
 
 #include "cli/call_arguments.h"
 #include "runtime/call_json.h"
-#include "runtime/tensor_buffer.h"
-#include "runtime/test_values.h"
 #include "runtime/tune_json.h"
 
 #include <CLI/CLI.hpp>
@@ -14,9 +12,7 @@
 
 #include <csignal>
 #include <cstdio>
-#include <list>
 #include <memory>
-#include <optional>
 #include <sys/prctl.h>
 
 namespace kiln::cli {
@@ -58,56 +54,15 @@ TuneOptions options_of(const Json& json) {
   return options;
 }
 
-// The tensors that one side of a call passes, on the stream's device and filled with test values.
-absl::Status make_tensors(const std::vector<TensorParam>& params,
-                          const std::vector<std::optional<ArgSpec>>& args, DeviceSupport& support,
-                          const Stream& stream, std::list<internal::TensorBuffer>& memory,
-                          std::vector<const Tensor*>& views) {
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    views.push_back(nullptr);
-    if (!args[i]) continue;
-    KILN_ASSIGN_OR_RETURN(
-        internal::TensorBuffer buffer,
-        internal::TensorBuffer::allocate(params[i].host ? nullptr : &support, stream, *args[i]));
-    memory.push_back(std::move(buffer));
-    memory.back().set(internal::TestValues(args[i]->spec.dtype, i + 1));
-    KILN_RETURN_IF_ERROR(memory.back().upload());
-    views.back() = &memory.back().tensor();
-  }
-  return absl::OkStatus();
-}
-
-// Makes the call on tensors of its own, and waits for it.
-absl::Status call_once(Runtime& runtime, Op& op, const ParsedCall& call, const Device& device) {
-  KILN_ASSIGN_OR_RETURN(DeviceSupport* const support, runtime.device_support(device.type));
-  KILN_ASSIGN_OR_RETURN(const Stream stream, support->create_stream(device.index));
-  const ParsedCall here = internal::on_device(call, op.signature(), device);
-  absl::Status status;
-  {
-    std::list<internal::TensorBuffer> memory;
-    std::vector<const Tensor*> inputs, outputs;
-    status =
-        make_tensors(op.signature().inputs, here.args.inputs, *support, stream, memory, inputs);
-    if (status.ok()) {
-      status = make_tensors(op.signature().outputs, here.args.outputs, *support, stream, memory,
-                            outputs);
-    }
-    if (status.ok()) status = op.call(stream, inputs, outputs, here.execution_params);
-    status.Update(support->synchronize(stream));
-  }
-  status.Update(support->destroy_stream(stream));
-  return status;
-}
-
 absl::StatusOr<Json> sweep_here(const Json& request) {
   Runtime& runtime = Runtime::instance();
   KILN_ASSIGN_OR_RETURN(const ParsedCall parsed,
                         parse_one_call(runtime, {request.at("call").get<std::string>()}));
   KILN_ASSIGN_OR_RETURN(const Device device, parse_device(request.at("device").get<std::string>()));
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<Op> op, runtime.create_op(parsed.op, parsed.params));
-  op->request_tune(options_of(request.at("options")));
-  // One call, which builds what it needs and is swept on the way.
-  KILN_RETURN_IF_ERROR(call_once(runtime, *op, parsed, device));
+  const ParsedCall call = internal::on_device(parsed, op->signature(), device);
+  KILN_RETURN_IF_ERROR(
+      op->tune(call.args, device, options_of(request.at("options")), call.execution_params));
   Json reports = Json::array();
   for (const TuneReport& report : op->tune_reports()) reports.push_back(internal::json_of(report));
   return reports;

@@ -74,7 +74,7 @@ absl::Status KilnCall::fill(const Stream& stream, const TensorParam& param, cons
   const auto element = static_cast<std::size_t>(size_of(tensor.dtype));
   const auto count = static_cast<std::size_t>(tensor.elements());
   const std::size_t first = std::min(count, kBlock);
-  const cli::TestValues values(tensor.dtype, seed);
+  const internal::TestValues values(tensor.dtype, seed);
   std::vector<char> block(first * element);
   for (std::size_t i = 0; i < first; ++i) {
     if (param.name.ends_with("var"))
