@@ -5,7 +5,9 @@
 
 #include <cstdio>
 #include <exception>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace {
 
@@ -18,6 +20,14 @@ bool wants_json(int argc, char** argv) {
     if (std::string_view(argv[i]) == "--json") return true;
   }
   return false;
+}
+
+// What is wrong with a command line. The parser looks at what is missing first, and says "A
+// subcommand is required" of `kiln rum`; a word it does not know is the likelier mistake.
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+  if (unknown.empty()) return error.what();
+  return "The following argument was not expected: " + unknown.front();
 }
 
 void build_app(CLI::App& app, Session& session) {
@@ -57,7 +67,7 @@ int run(int argc, char** argv) {
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
     session.json = wants_json(argc, argv);
-    kiln::cli::report_error(session, absl::InvalidArgumentError(e.what()));
+    kiln::cli::report_error(session, absl::InvalidArgumentError(usage_error(app, e)));
     std::fprintf(stderr, "Run with --help for more information.\n");
     return static_cast<int>(Exit::usage);
   }

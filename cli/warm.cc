@@ -124,7 +124,8 @@ absl::StatusOr<Exit> warm(const Session& session, const WarmArguments& arguments
                           ? arguments.jobs
                           : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   if (threads < 1)
-    return absl::InvalidArgumentError(absl::StrFormat("--jobs must be positive: got %d", threads));
+    return absl::InvalidArgumentError(
+        absl::StrFormat("--jobs must not be negative: got %d", threads));
   Runtime& runtime = Runtime::instance();
   KILN_ASSIGN_OR_RETURN(const std::vector<NamedCall> calls, read_calls(runtime, arguments));
   const Interrupt interrupt;
@@ -160,7 +161,9 @@ void add_warm(CLI::App& app, Session& session) {
   command->add_option("--calls", arguments->file, "a file with one CALL a line; - is stdin")
       ->type_name("FILE");
   command->add_option("CALL", arguments->calls, "ops and their JSON");
-  command->add_option("--jobs", arguments->jobs, "builds at once; as many as there are cores")
+  command
+      ->add_option("--jobs", arguments->jobs,
+                   "builds at once; 0, the default: as many as there are cores")
       ->type_name("N");
   command
       ->add_option("--max-calls", arguments->max_calls,

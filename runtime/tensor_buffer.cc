@@ -2,7 +2,10 @@
 
 #include "runtime/dtype_convert.h"
 
+#include <absl/strings/str_format.h>
+
 #include <cstring>
+#include <exception>
 
 namespace kiln::internal {
 namespace {
@@ -26,8 +29,15 @@ absl::StatusOr<TensorBuffer> TensorBuffer::allocate(DeviceSupport* support, cons
       kGuardBytes + (static_cast<std::size_t>(below) * element + 15) / 16 * 16;
   const std::size_t offset = arg.alignment < 16 ? static_cast<std::size_t>(arg.alignment) : 0;
   buffer.first_ = before + offset;
-  buffer.image_.assign(
-      buffer.first_ + (static_cast<std::size_t>(above) + 1) * element + kGuardBytes, '\xFF');
+  const std::size_t bytes =
+      buffer.first_ + (static_cast<std::size_t>(above) + 1) * element + kGuardBytes;
+  try {
+    buffer.image_.assign(bytes, '\xFF');
+  } catch (const std::exception&) {  // out of memory, or longer than any vector
+    return absl::ResourceExhaustedError(
+        absl::StrFormat("a tensor must fit in this machine's memory: want %d bytes for %s%s", bytes,
+                        to_string(arg.spec.dtype), to_string(arg.spec.shape)));
+  }
   char* base = buffer.image_.data();
   if (support != nullptr) {
     KILN_ASSIGN_OR_RETURN(buffer.memory_, support->allocate(stream, buffer.image_.size()));

@@ -28,6 +28,10 @@ class RunTest(KilnTestCase):
         self.assertLess(second["seconds"]["build"], first["seconds"]["build"])
         self.assertIn("nothing was built", self.kiln("run", CALL, "--device", "cpu").out)
 
+    def test_a_tensor_that_does_not_fit_in_memory_is_named(self):
+        # Longer than any vector, so that nothing is asked of the allocator.
+        self.refused(3, "[36028797018963967, 128]", "run", changed("inputs.x.shape", [2**55 - 1, 128]), "--device", "cpu")
+
     def test_dtypes_strides_alignment_and_absent_inputs_are_right(self):
         for call in [
             with_dtype("bfloat16"),

@@ -22,6 +22,11 @@ class UsageTest(KilnTestCase):
             self.assertEqual(self.kiln(*words).code, 2, words)
             self.assertTrue(self.kiln(*words, "--json").json["error"]["message"], words)
 
+    def test_a_word_that_is_not_known_is_named(self):
+        self.refused(2, "bogus", "bogus")
+        self.refused(2, "bogus", "cache", "bogus")
+        self.refused(2, "--bord", "explain", "LayerNormFwdOp", changed("op", None), "--bord", "h200")
+
     def test_every_fault_of_a_call_is_usage_and_named(self):
         explain = lambda call, fragment: self.refused(2, fragment, "explain", call, "--arch", "90")
         explain(changed("op", "SoftmaxOp"), "SoftmaxOp")

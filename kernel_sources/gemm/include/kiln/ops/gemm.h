@@ -36,8 +36,9 @@ struct GemmFwdInterface : KernelInterface<GemmCall> {
 
 // Matrix product with a transposed second factor, d = a . b^T.
 //   a: [M, K], float16 or bfloat16; rows or columns dense, any distance between them
-//   b: [N, K], a's dtype, likewise; a matrix that lies as [K, N] is passed as its transposed view
-//   (strides [1, N]) d: [M, N], a's dtype, contiguous
+//   b: [N, K], a's dtype, likewise; a matrix that lies as [K, N] is passed as its transposed view,
+//      with strides [1, N]
+//   d: [M, N], a's dtype, contiguous
 class KILN_EXPORT GemmFwdOp final : public OpOf<GemmFwdOp> {
  public:
   using Interfaces = kiln::Interfaces<Named<"gemm", GemmFwdInterface>>;
