@@ -1,7 +1,7 @@
 #include "bench/gpu/kiln_call.h"
 
-#include "runtime/test_values.h"
 #include "runtime/dtype_convert.h"
+#include "runtime/test_values.h"
 #include "runtime/tools.h"
 
 #include <absl/strings/str_format.h>
