@@ -60,9 +60,9 @@ absl::StatusOr<Json> sweep_here(const Json& request) {
                         parse_one_call(runtime, {request.at("call").get<std::string>()}));
   KILN_ASSIGN_OR_RETURN(const Device device, parse_device(request.at("device").get<std::string>()));
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<Op> op, runtime.create_op(parsed.op, parsed.params));
-  op->request_tune(options_of(request.at("options")));
-  // One call, which builds what it needs and is swept on the way.
-  KILN_RETURN_IF_ERROR(call_once(runtime, *op, parsed, device));
+  const ParsedCall call = internal::on_device(parsed, op->signature(), device);
+  KILN_RETURN_IF_ERROR(
+      op->tune(call.args, device, options_of(request.at("options")), call.execution_params));
   Json reports = Json::array();
   for (const TuneReport& report : op->tune_reports()) reports.push_back(internal::json_of(report));
   return reports;
