@@ -13,17 +13,20 @@ Background::Background(int max_threads)
       state_(std::make_unique<State>()) {}
 
 Background::~Background() {
-  if (::getpid() != owner_) {
-    for (std::thread& thread : threads_) thread.detach();
-    (void)state_.release();
-    return;
-  }
+  stop();
+  for (std::thread& thread : threads_) thread.detach();  // a forked child's copies of the parent's
+  if (::getpid() != owner_) (void)state_.release();
+}
+
+void Background::stop() {
+  if (::getpid() != owner_) return;
   {
     MutexLock lock(state_->mutex);
     state_->stopping = true;
     state_->changed.notify_all();
   }
   for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
 }
 
 void Background::work(State& state) {

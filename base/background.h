@@ -27,6 +27,9 @@ class KILN_EXPORT Background {
 
   // Where no thread can be had at all, the job runs in the call.
   void run(std::function<void()> job);
+  // What the destructor does, early: for an owner whose jobs use what goes before this does. Jobs
+  // that come later never run.
+  void stop();
 
  private:
   // What the threads work on: left behind when a forked child destroys its copy.

@@ -1,5 +1,6 @@
 #include "cli/interrupt.h"
 
+#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <unistd.h>
@@ -7,11 +8,11 @@
 namespace kiln::cli {
 namespace {
 
-volatile std::sig_atomic_t received = 0;
+std::atomic<int> received{0};  // lock-free, so a signal handler may
+static_assert(std::atomic<int>::is_always_lock_free);
 
 void on_signal(int signal) {
-  if (received != 0) ::_exit(128 + signal);
-  received = signal;
+  if (received.exchange(signal) != 0) ::_exit(128 + signal);
   static constexpr char kText[] =
       "\nkiln: stopping: what is being built is finished first; once more to stop at once\n";
   (void)!::write(STDERR_FILENO, kText, sizeof kText - 1);

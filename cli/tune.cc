@@ -308,7 +308,8 @@ void add_tune(CLI::App& app, Session& session) {
   auto arguments = std::make_shared<TuneArguments>();
   TuneOptions& options = arguments->options;
   command->add_option("CALL", arguments->calls, "what to tune");
-  command->add_option("--calls", arguments->file, "a file with one CALL a line; - is stdin");
+  command->add_option("--calls", arguments->file, "a file with one CALL a line; - is stdin")
+      ->type_name("FILE");
   command->add_option("--devices,--device", arguments->devices,
                       "as cuda:0,cuda:1, cpu, or all GPUs; those that are alike share the calls");
   command->add_option("--shard", arguments->shard,
@@ -335,11 +336,10 @@ void add_tune(CLI::App& app, Session& session) {
   command->add_flag("--force", options.force, "sweep also where a record is there");
   command->add_flag("!--no-store", options.store, "keep no records");
   command->add_option("--report", arguments->report, "write a page with pictures, as report.html");
-  examples(*command, {{"kiln tune --calls calls.jsonl --devices all",
-                       "sweep every call on the GPUs of this machine, and keep the winners"},
-                      {"kiln tune CALL --device cpu --report report.html",
-                       "sweep one call, with a page of pictures"},
-                      {"kiln tune show", "the winners that are kept"}});
+  examples(*command,
+           {{"kiln tune --calls calls.jsonl", "on all GPUs of this machine"},
+            {"kiln tune --calls calls.jsonl --shard 3/8", "one of eight jobs of an array"},
+            {"kiln tune export winners.json", "its records, for other machines"}});
   command->require_subcommand(0, 1);
   add_tune_records(*command, session);
   command->callback([&session, arguments, command] {

@@ -25,7 +25,7 @@ absl::Status launch_cuda(const CudaDriver& driver, const CudaContext& context, C
   if (ABSL_PREDICT_FALSE(current.result() != CUDA_SUCCESS)) {
     return launch_error(driver, context, current.result(), shape);
   }
-  CUlaunchAttribute attributes[2];
+  CUlaunchAttribute attributes[3];
   unsigned int count = 0;
   if (shape.cluster[0] != 1 || shape.cluster[1] != 1 || shape.cluster[2] != 1) {
     CUlaunchAttribute& cluster = attributes[count++];
@@ -38,6 +38,11 @@ absl::Status launch_cuda(const CudaDriver& driver, const CudaContext& context, C
     CUlaunchAttribute& overlap = attributes[count++];
     overlap.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     overlap.value.programmaticStreamSerializationAllowed = 1;
+  }
+  if (shape.cooperative) {
+    CUlaunchAttribute& cooperative = attributes[count++];
+    cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    cooperative.value.cooperative = 1;
   }
   CUlaunchConfig config;
   config.gridDimX = shape.grid[0];

@@ -118,7 +118,10 @@ Runtime::Runtime(RuntimeOptions options) : impl_(std::make_unique<Impl>(std::mov
   if (!status.ok()) log(LogLevel::error, "in-tree families: " + message_of(status));
 }
 
-Runtime::~Runtime() = default;
+Runtime::~Runtime() {
+  // Builds that nobody waits for any more use compilers and modules, which go first.
+  impl_->engine.background().stop();
+}
 
 Runtime& Runtime::instance() {
   // Never destroyed: work and threads of the host may outlive static destruction.

@@ -169,6 +169,14 @@ absl::StatusOr<std::vector<WarmedKernel>> warm_call(Op& op, const CallArgs& args
   return out;
 }
 
+absl::Status load_config(Runtime& runtime, Kernel& kernel, const Device& device,
+                         const Config& config) {
+  KILN_ASSIGN_OR_RETURN(DeviceSupport * support, runtime.device_support(device.type));
+  KILN_ASSIGN_OR_RETURN(const DeviceFacts facts, runtime.impl().facts(*support, device));
+  return runtime.impl().load_kernel(kernel, *support, device, facts, config, CompilePolicy::block,
+                                    to_string(config));
+}
+
 cache::Store& store(Runtime& runtime) { return *runtime.impl().store; }
 
 }  // namespace kiln::tools

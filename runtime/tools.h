@@ -71,10 +71,16 @@ struct WarmedKernel {
 };
 
 // Compiles (or finds) all programs of a call for a device of `type` with `facts`, in the
-// configuration of the stored winner of a sweep, else the default one. Errors: those of Op::plan, selection and compilation.
+// configuration of the stored winner of a sweep, else the default one. Errors: those of Op::plan,
+// selection and compilation.
 KILN_EXPORT absl::StatusOr<std::vector<WarmedKernel>> warm_call(Op& op, const CallArgs& args,
                                                                 DeviceType type,
                                                                 const DeviceFacts& facts);
+
+// Compiles, loads and puts in force another configuration of a kernel that is loaded on `device`.
+// Calls that run meanwhile use the old one or the new one.
+KILN_EXPORT absl::Status load_config(Runtime& runtime, Kernel& kernel, const Device& device,
+                                     const Config& config);
 
 // The process's cache and its counters, for `kiln cache` and `kiln doctor`.
 KILN_EXPORT cache::Store& store(Runtime& runtime);

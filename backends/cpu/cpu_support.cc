@@ -126,6 +126,10 @@ absl::Status check_shape(const LaunchShape& shape) {
                         "together: got %d x %d x %d",
                         shape.cluster[0], shape.cluster[1], shape.cluster[2]));
   }
+  if (shape.cooperative) {
+    return absl::InvalidArgumentError(
+        "cpu launch: must not be cooperative, since blocks run one after the other");
+  }
   const auto blocks = static_cast<unsigned __int128>(shape.grid[0]) * shape.grid[1] * shape.grid[2];
   if (blocks >> 62 != 0) {
     return absl::InvalidArgumentError(

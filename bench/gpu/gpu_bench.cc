@@ -11,8 +11,10 @@
 #include <absl/time/time.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <optional>
 #include <regex>
 #include <string>
 #include <vector>
@@ -24,6 +26,7 @@ using internal::Json;
 
 struct Arguments {
   std::string family, filter, json, cupti, commit, command;
+  std::optional<std::string> configs;
   int device = 0;
   bool list = false, all_implementations = false, warm_l2 = false, no_graph = false;
   double measure_ms = 100;
@@ -38,12 +41,12 @@ int fail(const absl::Status& status) {
   return usage ? kUsage : kCannotDo;
 }
 
-absl::StatusOr<std::regex> filter_of(const Arguments& arguments) {
+absl::StatusOr<std::regex> regex_of(const char* option, const std::string& text) {
   try {
-    return std::regex(arguments.filter);
+    return std::regex(text);
   } catch (const std::regex_error& e) {
     return absl::InvalidArgumentError(absl::StrFormat(
-        "--filter: must be a regular expression: got \"%s\" (%s)", arguments.filter, e.what()));
+        "%s: must be a regular expression: got \"%s\" (%s)", option, text, e.what()));
   }
 }
 
@@ -63,7 +66,7 @@ absl::StatusOr<std::vector<Workload>> chosen_workloads(Runtime& runtime, const A
 }
 
 absl::Status list(const Arguments& arguments) {
-  KILN_ASSIGN_OR_RETURN(const std::regex filter, filter_of(arguments));
+  KILN_ASSIGN_OR_RETURN(const std::regex filter, regex_of("--filter", arguments.filter));
   Runtime runtime(RuntimeOptions::from_environment());
   KILN_ASSIGN_OR_RETURN(const std::vector<Workload> workloads,
                         chosen_workloads(runtime, arguments, filter));
@@ -74,38 +77,92 @@ absl::Status list(const Arguments& arguments) {
   return absl::OkStatus();
 }
 
-// One workload: a copy of as many bytes, Kiln, and (when asked for) each implementation alone.
+// What is timed beside the copy, and how far its outputs are from those of the first.
+struct Candidate {
+  std::string name;
+  std::unique_ptr<KilnCall> call;
+  std::optional<double> difference;
+};
+
+// `key` alone in every configuration that `wanted` finds, besides the one in force in `base`. One
+// that cannot be built or launched is reported and left out.
+absl::Status add_configs(Suite& suite, const Workload& workload, const KilnCall& base,
+                         const std::string& key, const std::regex& wanted, int device,
+                         std::vector<Candidate>& candidates) {
+  const CUstream handle = suite.session().stream();
+  const Stream stream = suite.stream(handle);
+  KILN_ASSIGN_OR_RETURN(const std::vector<Config> configs, base.configs());
+  for (const Config& config : configs) {
+    const std::string name = key + " " + to_string(config);
+    if (!std::regex_search(name, wanted)) continue;
+    Candidate one{name, nullptr, 0};
+    KILN_ASSIGN_OR_RETURN(one.call, KilnCall::prepare(suite.runtime(), workload, device, key));
+    KILN_RETURN_IF_ERROR(one.call->bind_beside(base, stream));
+    const auto run = [&]() -> absl::Status {
+      KILN_RETURN_IF_ERROR(one.call->build(stream));
+      KILN_RETURN_IF_ERROR(one.call->use(suite.runtime(), config));
+      KILN_RETURN_IF_ERROR(one.call->call(stream));
+      for (std::size_t i = 0; i < base.outputs().size(); ++i) {
+        if (!base.outputs()[i]) continue;
+        KILN_ASSIGN_OR_RETURN(
+            const double difference,
+            suite.difference(*one.call->outputs()[i], *base.outputs()[i], handle));
+        one.difference = std::max(*one.difference, difference);
+      }
+      return absl::OkStatus();
+    };
+    if (const absl::Status status = run(); !status.ok()) {
+      std::printf("  %s: %s\n", name.c_str(), message_of(status).c_str());
+      continue;
+    }
+    candidates.push_back(std::move(one));
+  }
+  return absl::OkStatus();
+}
+
+// One workload: a copy of as many bytes, Kiln, and (when asked for) each implementation alone, and
+// each configuration of those.
 absl::StatusOr<Json> run_one(Suite& suite, const Workload& workload, const Arguments& arguments,
                              const TimerOptions& options) {
   const CUstream handle = suite.session().stream();
   const Stream stream = suite.stream(handle);
-  std::vector<std::unique_ptr<KilnCall>> calls;
-  std::vector<Contender> contenders;
+  std::vector<Candidate> candidates;
+  std::vector<std::string> keys = {""};
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    KILN_ASSIGN_OR_RETURN(auto call,
+                          KilnCall::prepare(suite.runtime(), workload, arguments.device, keys[i]));
+    KILN_RETURN_IF_ERROR(call->bind_own(stream));
+    KILN_RETURN_IF_ERROR(call->call(stream));
+    if (i == 0) {
+      KILN_ASSIGN_OR_RETURN(keys, call->implementations());
+      if (keys.empty()) keys.emplace_back();
+      if (!arguments.all_implementations) keys.resize(1);
+    }
+    candidates.push_back({i == 0 ? "kiln" : "kiln " + keys[i], std::move(call), std::nullopt});
+    if (!arguments.configs) continue;
+    const KilnCall& base = *candidates.back().call;
+    KILN_ASSIGN_OR_RETURN(const std::regex wanted, regex_of("--configs", *arguments.configs));
+    KILN_RETURN_IF_ERROR(
+        add_configs(suite, workload, base, keys[i], wanted, arguments.device, candidates));
+  }
   KILN_ASSIGN_OR_RETURN(Contender copy,
                         suite.copy_of(static_cast<std::size_t>(workload.roofline.bytes), handle));
-  contenders.push_back(std::move(copy));
-  std::vector<std::string> only = {""};
-  for (std::size_t i = 0; i < only.size(); ++i) {
-    KILN_ASSIGN_OR_RETURN(auto call,
-                          KilnCall::prepare(suite.runtime(), workload, arguments.device, only[i]));
-    KILN_RETURN_IF_ERROR(call->bind_own(stream));
-    if (i == 0 && arguments.all_implementations) {
-      KILN_ASSIGN_OR_RETURN(const auto keys, call->implementations());
-      only.insert(only.end(), keys.begin() + (keys.empty() ? 0 : 1), keys.end());
-    }
-    contenders.push_back({i == 0 ? "kiln" : "kiln " + only[i],
-                          [made = call.get(), stream] { return made->call(stream); }});
-    calls.push_back(std::move(call));
-  }
+  std::vector<Contender> contenders = {std::move(copy)};
+  for (const Candidate& one : candidates)
+    contenders.push_back(
+        {one.name, [made = one.call.get(), stream] { return made->call(stream); }});
   const std::vector<Timing> timings = suite.timer().measure(handle, contenders, options);
   KILN_ASSIGN_OR_RETURN(Json json, json_of(suite.runtime(), workload));
   json["state"] = suite.device_state();
   json["contenders"] = Json::array();
   for (std::size_t i = 0; i < timings.size(); ++i) {
     json["contenders"].push_back(json_of(timings[i]));
-    if (i > 0) json["contenders"].back()["served_by"] = calls[i - 1]->served_by();
+    if (i == 0) continue;
+    json["contenders"].back()["served_by"] = candidates[i - 1].call->served_by();
+    if (candidates[i - 1].difference)
+      json["contenders"].back()["difference"] = *candidates[i - 1].difference;
   }
-  calls.clear();
+  candidates.clear();
   KILN_RETURN_IF_ERROR(suite.session().synchronize(handle));
   return json;
 }
@@ -126,6 +183,8 @@ void print_one(const Json& one, double bytes_per_second) {
                 bytes / median * 1e-6, 100 * bytes / (median * 1e-6) / bytes_per_second,
                 contender.value("served_by", "").c_str(),
                 contender.at("clock") == "cupti" ? "" : " (timed by events)");
+    if (contender.value("difference", 0.0) > 0)
+      std::printf("    differs by up to %.1e\n", contender["difference"].get<double>());
   }
   std::fflush(stdout);
 }
@@ -140,7 +199,7 @@ absl::Status write(const std::string& file, const Json& json) {
 }
 
 absl::Status run(const Arguments& arguments) {
-  KILN_ASSIGN_OR_RETURN(const std::regex filter, filter_of(arguments));
+  KILN_ASSIGN_OR_RETURN(const std::regex filter, regex_of("--filter", arguments.filter));
   KILN_ASSIGN_OR_RETURN(const auto suite,
                         Suite::open({.device = arguments.device, .cupti = arguments.cupti}));
   KILN_ASSIGN_OR_RETURN(const std::vector<Workload> workloads,
@@ -195,6 +254,9 @@ int main_of(int argc, char** argv) {
   app.add_flag("--list,--workloads", arguments.list, "print the workloads and end");
   app.add_flag("--implementations", arguments.all_implementations,
                "also every implementation that could serve, each alone");
+  app.add_option("--configs", arguments.configs,
+                 "also the other configurations that tuning would try of those, where this "
+                 "expression finds \"implementation name=value ...\"; . finds all");
   app.add_flag("--warm-l2", arguments.warm_l2, "leave the L2 as the call before left it");
   app.add_flag("--no-graph", arguments.no_graph, "leave out the replayed graph");
   try {

@@ -74,7 +74,7 @@ absl::Status KilnCall::fill(const Stream& stream, const TensorParam& param, cons
   const auto element = static_cast<std::size_t>(size_of(tensor.dtype));
   const auto count = static_cast<std::size_t>(tensor.elements());
   const std::size_t first = std::min(count, kBlock);
-  const cli::TestValues values(tensor.dtype, seed);
+  const internal::TestValues values(tensor.dtype, seed);
   std::vector<char> block(first * element);
   for (std::size_t i = 0; i < first; ++i) {
     if (param.name.ends_with("var"))
@@ -93,23 +93,37 @@ absl::Status KilnCall::fill(const Stream& stream, const TensorParam& param, cons
   return support_.synchronize(stream);
 }
 
+absl::Status KilnCall::allocate(const std::vector<std::optional<ArgSpec>>& args,
+                                const Stream& stream, std::vector<void*>& data) {
+  for (const auto& arg : args) {
+    data.push_back(nullptr);
+    if (!arg) continue;
+    KILN_ASSIGN_OR_RETURN(
+        OwnedTensor owned,
+        OwnedTensor::allocate(support_, stream, arg->spec.dtype, arg->spec.shape));
+    data.back() = owned.tensor().data;
+    owned_.push_back(std::move(owned));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status KilnCall::bind_beside(const KilnCall& other, const Stream& stream) {
+  std::vector<void*> inputs, outputs;
+  for (const auto& input : other.inputs_) inputs.push_back(input ? input->data : nullptr);
+  KILN_RETURN_IF_ERROR(allocate(call_.args.outputs, stream, outputs));
+  KILN_RETURN_IF_ERROR(bind(inputs, outputs));
+  for (const auto& output : outputs_) {
+    if (!output) continue;
+    const auto bytes = static_cast<std::size_t>(output->elements() * size_of(output->dtype));
+    KILN_RETURN_IF_ERROR(support_.fill(stream, output->data, 0xff, bytes));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status KilnCall::bind_own(const Stream& stream) {
   std::vector<void*> inputs, outputs;
-  const auto allocate = [&](const std::vector<std::optional<ArgSpec>>& args,
-                            std::vector<void*>& data) -> absl::Status {
-    for (const auto& arg : args) {
-      data.push_back(nullptr);
-      if (!arg) continue;
-      KILN_ASSIGN_OR_RETURN(
-          OwnedTensor owned,
-          OwnedTensor::allocate(support_, stream, arg->spec.dtype, arg->spec.shape));
-      data.back() = owned.tensor().data;
-      owned_.push_back(std::move(owned));
-    }
-    return absl::OkStatus();
-  };
-  KILN_RETURN_IF_ERROR(allocate(call_.args.inputs, inputs));
-  KILN_RETURN_IF_ERROR(allocate(call_.args.outputs, outputs));
+  KILN_RETURN_IF_ERROR(allocate(call_.args.inputs, stream, inputs));
+  KILN_RETURN_IF_ERROR(allocate(call_.args.outputs, stream, outputs));
   KILN_RETURN_IF_ERROR(bind(inputs, outputs));
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i])
@@ -133,6 +147,23 @@ absl::StatusOr<std::vector<std::string>> KilnCall::implementations() {
     if (verdict.kind == VerdictKind::lower) keys.push_back(verdict.key);
   }
   return keys;
+}
+
+absl::Status KilnCall::build(const Stream& stream) {
+  return op_->prefetch(call_.args, stream.device).get();
+}
+
+absl::StatusOr<std::vector<Config>> KilnCall::configs() const {
+  const std::vector<Kernel*> kernels = op_->iter_kernels();
+  if (kernels.empty()) return absl::FailedPreconditionError("no kernel of the op is built yet");
+  KILN_ASSIGN_OR_RETURN(const DeviceFacts facts, support_.facts(device_.index));
+  std::vector<Config> configs = kernels.front()->autotune_configs(facts);
+  std::erase(configs, kernels.front()->config());
+  return configs;
+}
+
+absl::Status KilnCall::use(Runtime& runtime, const Config& config) {
+  return tools::load_config(runtime, *op_->iter_kernels().front(), device_, config);
 }
 
 std::string KilnCall::served_by() const {

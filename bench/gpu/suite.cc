@@ -14,6 +14,29 @@ using internal::Json;
 
 constexpr std::size_t kMaxCopy = std::size_t{2} << 30;  // bytes read, and as many written
 
+constexpr char kDifference[] = R"(
+__device__ float value(const void* p, long long i, int dtype) {
+  if (dtype == 2) return static_cast<const float*>(p)[i];
+  const unsigned short bits = static_cast<const unsigned short*>(p)[i];
+  if (dtype == 1) return __uint_as_float(static_cast<unsigned>(bits) << 16);
+  float f;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(bits));
+  return f;
+}
+// `worst` holds a float that is not negative, whose bits grow with it.
+extern "C" __global__ void difference(const void* a, const void* b, long long count, int dtype,
+                                      unsigned* worst) {
+  float most = 0.f;
+  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < count; i += gridDim.x * 256ll) {
+    const float u = value(a, i, dtype), v = value(b, i, dtype);
+    if (u == v || (u != u && v != v)) continue;
+    const float d = fabsf(u - v) / (1.f + fabsf(v));
+    most = d == d ? fmaxf(most, d) : __uint_as_float(0x7f800000u);
+  }
+  if (most > 0.f) atomicMax(worst, __float_as_uint(most));
+}
+)";
+
 Json json_of(const Spread& spread) {
   Json json;
   json["median"] = spread.median;
@@ -94,17 +117,42 @@ absl::StatusOr<Contender> Suite::copy_of(std::size_t bytes, CUstream stream) {
                    /*bytes=*/2.0 * static_cast<double>(half)};
 }
 
-absl::StatusOr<Contender> Suite::empty_kernel(CUstream stream) {
-  const std::vector<std::string> names{"empty"};
+absl::StatusOr<std::unique_ptr<LoadedImage>> Suite::compile(
+    const std::string& source, const std::vector<std::string>& kernels) {
   CompileRequest request;
-  request.source_name = "bench/gpu/empty.cu";
-  request.source = "extern \"C\" __global__ void empty() {}";
-  request.kernels = names;
+  request.source_name = "bench/gpu/" + kernels[0] + ".cu";
+  request.source = source;
+  request.kernels = kernels;
   KILN_ASSIGN_OR_RETURN(const DeviceFacts facts, support_->facts(session_->index()));
   KILN_ASSIGN_OR_RETURN(request.target, support_->target_for(facts, false));
   KILN_ASSIGN_OR_RETURN(const CompileResult result, support_->compiler().compile(request));
+  return support_->load(session_->index(), result.kind, result.image, kernels);
+}
+
+absl::StatusOr<double> Suite::difference(const Tensor& a, const Tensor& b, CUstream stream) {
+  if (difference_image_ == nullptr) {
+    KILN_ASSIGN_OR_RETURN(difference_image_, compile(kDifference, {"difference"}));
+  }
+  const Stream here = this->stream(stream);
+  KILN_ASSIGN_OR_RETURN(OwnedTensor worst,
+                        OwnedTensor::allocate(*support_, here, DType::float32, {1}));
+  KILN_RETURN_IF_ERROR(support_->fill(here, worst.tensor().data, 0, 4));
+  const long long count = a.elements();
+  const int dtype = a.dtype == DType::float16 ? 0 : a.dtype == DType::bfloat16 ? 1 : 2;
+  void* to = worst.tensor().data;
+  const void* args[] = {&a.data, &b.data, &count, &dtype, &to};
+  KILN_RETURN_IF_ERROR(support_->launch(difference_image_->functions()[0], here,
+                                        {.grid = {1024, 1, 1}, .block = {256, 1, 1}},
+                                        const_cast<void**>(args)));
+  float value = 0;
+  KILN_RETURN_IF_ERROR(support_->copy_to_host(here, &value, to, 4));
+  KILN_RETURN_IF_ERROR(support_->synchronize(here));
+  return value;
+}
+
+absl::StatusOr<Contender> Suite::empty_kernel(CUstream stream) {
   KILN_ASSIGN_OR_RETURN(empty_image_,
-                        support_->load(session_->index(), result.kind, result.image, names));
+                        compile("extern \"C\" __global__ void empty() {}", {"empty"}));
   void* const function = empty_image_->functions()[0];
   return Contender{"empty kernel", [this, function, stream] {
                      const LaunchShape shape{.block = {32, 1, 1}};

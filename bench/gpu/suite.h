@@ -42,19 +42,24 @@ class Suite {
   // {"copy":[{"bytes","us","bytes_per_second"}],"empty_kernel_us","bytes_per_second"}: how fast
   // device copies of several sizes are, both directions counted, and how short a kernel can be.
   absl::StatusOr<internal::Json> floor(const TimerOptions& options);
+  // The largest difference of two tensors' elements, each relative to 1 + the element's magnitude;
+  // infinite where only one is NaN. Waits for the stream.
+  absl::StatusOr<double> difference(const Tensor& a, const Tensor& b, CUstream stream);
   // A copy that moves `bytes` in all, as a contender; its memory lives as long as the suite.
   absl::StatusOr<Contender> copy_of(std::size_t bytes, CUstream stream);
 
  private:
   explicit Suite(RuntimeOptions options) : runtime_(std::move(options)) {}
   absl::StatusOr<Contender> empty_kernel(CUstream stream);
+  absl::StatusOr<std::unique_ptr<LoadedImage>> compile(const std::string& source,
+                                                       const std::vector<std::string>& kernels);
 
   Runtime runtime_;
   std::unique_ptr<CudaSession> session_;
   std::unique_ptr<DeviceTimer> timer_;
   std::unique_ptr<const Nvml> nvml_;
   DeviceSupport* support_ = nullptr;
-  std::unique_ptr<LoadedImage> empty_image_;
+  std::unique_ptr<LoadedImage> empty_image_, difference_image_;
   CUdeviceptr copy_memory_ = 0;  // two halves
 };
 

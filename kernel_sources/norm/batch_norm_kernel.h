@@ -15,31 +15,38 @@ namespace kiln {
 int access_width(const BatchNormCall& call);
 int access_width(const GroupNormCall& call);
 
+// Whether positions of so many elements fit 31 bits.
+constexpr bool are_small(std::int64_t elements) { return elements < std::int64_t{1} << 31; }
+
 // Entries whose identity is what the binary and the launches need: never how many channels or items
 // a call has, unless the way of working follows from it.
 template <class K>
 Entry<K> batch_norm_entry(const BatchNormCall& c) {
   const int vec = access_width(c);
-  return Entry<K>(c.dtype, vec, c.batch == 1, c.per_channel() / vec, c.eps, c.momentum);
+  return Entry<K>(c.dtype, vec, c.batch == 1, are_small(c.channels * c.per_channel()),
+                  c.per_channel() / vec, c.eps, c.momentum);
 }
 template <class K>
 Entry<K> instance_norm_entry(const BatchNormCall& c) {
   const int vec = access_width(c);
-  return Entry<K>(c.dtype, vec, c.spatial / vec, c.eps, c.momentum);
+  return Entry<K>(c.dtype, vec, are_small(c.channels * c.per_channel()), c.spatial / vec, c.eps,
+                  c.momentum);
 }
 template <class K>
 Entry<K> group_norm_entry(const GroupNormCall& c) {
   const int vec = access_width(c);
-  return Entry<K>(c.dtype, vec, c.per_group() / vec, c.groups, c.eps);
+  return Entry<K>(c.dtype, vec, are_small(c.batch * c.groups * c.per_group()), c.per_group() / vec,
+                  c.groups, c.eps);
 }
 
 // Batch norm: a set is a channel.
 template <class Way>
 class BatchNormTrainKernel : public SetsKernel<Way>, public BatchNormTrainFwdInterface {
  public:
-  BatchNormTrainKernel(DType dtype, int vec, bool contiguous, std::int64_t packs, double eps,
-                       double momentum)
-      : SetsKernel<Way>({dtype, DType::float32, vec, false, contiguous}, packs, eps, momentum) {}
+  BatchNormTrainKernel(DType dtype, int vec, bool contiguous, bool small, std::int64_t packs,
+                       double eps, double momentum)
+      : SetsKernel<Way>({dtype, DType::float32, vec, false, contiguous, small}, packs, eps,
+                        momentum) {}
   absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& running_mean,
                        const Tensor& running_var, const Tensor& weight, const Tensor& bias,
                        const Tensor& y, const Tensor& mean, const Tensor& rstd,
@@ -73,8 +80,9 @@ class InstanceNormTrack : public Kernel {
 template <class Way>
 class InstanceNormTrainKernel : public SetsKernel<Way>, public InstanceNormTrainFwdInterface {
  public:
-  InstanceNormTrainKernel(DType dtype, int vec, std::int64_t packs, double eps, double momentum)
-      : SetsKernel<Way>({dtype, dtype, vec, false, true}, packs, eps, momentum),
+  InstanceNormTrainKernel(DType dtype, int vec, bool small, std::int64_t packs, double eps,
+                          double momentum)
+      : SetsKernel<Way>({dtype, dtype, vec, false, true, small}, packs, eps, momentum),
         momentum_(momentum) {}
   std::vector<Kernel*> kernels() override { return {this, &track_}; }
   absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& running_mean,
@@ -111,8 +119,9 @@ class InstanceNormTrainKernel : public SetsKernel<Way>, public InstanceNormTrain
 template <class Way>
 class GroupNormKernel : public SetsKernel<Way>, public GroupNormFwdInterface {
  public:
-  GroupNormKernel(DType dtype, int vec, std::int64_t packs, std::int64_t groups, double eps)
-      : SetsKernel<Way>({dtype, dtype, vec, true, true}, packs, eps, 0), groups_(groups) {}
+  GroupNormKernel(DType dtype, int vec, bool small, std::int64_t packs, std::int64_t groups,
+                  double eps)
+      : SetsKernel<Way>({dtype, dtype, vec, true, true, small}, packs, eps, 0), groups_(groups) {}
   absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight,
                        const Tensor& bias, const Tensor& y, void* workspace) const override {
     const std::int64_t channels = x.shape[1] / groups_, spatial = x.shape[2];

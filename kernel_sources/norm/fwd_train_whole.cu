@@ -1,51 +1,74 @@
-// Batch norm, training, of few values a channel that lie C apart (no spatial extent): a thread
-// holds a channel.
+// Batch norm, training, of few values a channel that lie C apart (no spatial extent): ROWS threads
+// hold a channel.
 //
-//   HELD       values that a thread holds, at least the batch
+//   HELD       values that a thread holds; HELD * ROWS is at least the batch
+//   ROWS       threads of a channel; THREADS / ROWS neighbouring channels a block
 #include "kernel_sources/norm/sets.cuh"
 
 static_assert(HELD >= 1 && HELD <= 32, "values that a thread holds");
+static_assert(ROWS >= 2 && THREADS % ROWS == 0, "a block has whole channels");
 static_assert(VEC == 1 && PER_PIECE == 0, "a thread reads single values, of its own channel");
 
 using namespace kiln;
 using namespace kiln::norm;
 
-// Grid: THREADS channels a block.
+// Grid: THREADS / ROWS channels a block.
 extern "C" __global__ void __launch_bounds__(THREADS) fwd_train_whole(SetsCall call) {
-  const int64 set = static_cast<int64>(blockIdx.x) * THREADS + threadIdx.x;
-  if (set >= call.sets) return;
+  constexpr int channels = THREADS / ROWS;
+  __shared__ Moments parts[THREADS];
+  const int column = static_cast<int>(threadIdx.x) % channels;
+  const int row = static_cast<int>(threadIdx.x) / channels;
   const int batch = static_cast<int>(call.pieces);
+  const int64 wanted = static_cast<int64>(blockIdx.x) * channels + column;
+  const int64 set = wanted < call.sets ? wanted : call.sets - 1;
+  const bool write = wanted < call.sets;
   SetPack x[HELD];
 #pragma unroll
   for (int i = 0; i < HELD; ++i) {
+    const int at = row + i * ROWS;
     x[i] = SetPack::zero();
-    if (i < batch) x[i] = kiln::load<Hint::stream, 1>(call.x + set + i * call.stride);
+    if (at < batch) x[i] = kiln::load<Hint::stream, 1>(call.x + set + at * call.stride);
   }
   const SetFactors factors(call, set);
-  Moments m{0.f, 0.f, 0.f, static_cast<float>(batch)};
-  Chains plain;
+  const Running was(call, set, row == 0);
+  const int held = (batch - row + ROWS - 1) / ROWS;  // of the values, at most HELD; 0 in late rows
+  Moments m{0.f, 0.f, 0.f, static_cast<float>(held)};
 #pragma unroll
-  for (int i = 0; i < HELD; ++i) x[i].each([&](int, float v) { plain.part[i % 4] += v; });
-  m.pivot = plain.total() * call.inverse_count;
+  for (int i = 0; i < HELD; ++i) x[i].each([&](int, float v) { m.pivot += v; });
+  m.pivot = held > 0 ? __fdividef(m.pivot, m.count) : 0.f;
 #pragma unroll
   for (int i = 0; i < HELD; ++i) {
-    if (i >= batch) continue;
+    if (i >= held) continue;
     x[i].each([&](int, float v) {
       const float d = v - m.pivot;
       m.sum += d;
       m.square = __fmaf_rn(d, d, m.square);
     });
   }
+  parts[threadIdx.x] = m;
+  __syncthreads();
+  m = parts[column];
+#pragma unroll 1
+  for (int i = 1; i < ROWS; ++i) {
+    const Moments next = parts[column + i * channels];
+    if (next.count == 0.f) continue;
+    const float move = next.pivot - m.pivot;
+    const float sum = __fmaf_rn(next.count, move, next.sum);
+    m.square += __fmaf_rn(move, next.sum + sum, next.square);
+    m.sum += sum;
+  }
   const SetStatistics s = statistics(call, m);
-  publish(call, set, s);
+  if (!write) return;
   const float scale = s.rstd * factors.scale;
   const float shift = __fmaf_rn(-s.offset, scale, factors.shift);
 #pragma unroll
   for (int i = 0; i < HELD; ++i) {
-    if (i >= batch) continue;
+    if (i >= held) continue;
     float v[1];
     x[i].to(v);
     v[0] = __fmaf_rn(v[0] - s.pivot, scale, shift);
-    kiln::store<Hint(STORE_HINT), 1>(call.y + set + i * call.stride, SetPack::from(v));
+    kiln::store<Hint(STORE_HINT), 1>(call.y + set + (row + i * ROWS) * call.stride,
+                                     SetPack::from(v));
   }
+  if (row == 0) publish(call, set, s, was);
 }

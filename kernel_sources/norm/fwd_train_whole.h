@@ -5,7 +5,7 @@
 
 namespace kiln {
 
-// Few values a channel that lie C apart (no spatial extent): a thread holds a channel.
+// Few values a channel that lie C apart (no spatial extent): a few threads hold a channel.
 class WholeSets {
  public:
   static constexpr std::int64_t kMostValues = 32;

@@ -29,7 +29,7 @@ std::vector<Program> InferMap::programs(const DeviceFacts&, const Config& config
 }
 
 Config InferMap::default_config(const DeviceFacts&) const {
-  return {{"threads", 256}, {"unroll", 2}, {"store_hint", 1}};
+  return {{"threads", 256}, {"unroll", 1}, {"store_hint", 1}};
 }
 
 std::vector<Config> InferMap::autotune_configs(const DeviceFacts&) const {

@@ -109,10 +109,13 @@ Config BlockRows::default_config(const DeviceFacts& facts) const {
     }
     return config;
   }
-  const std::int64_t threads =
-      std::min<std::int64_t>(1024, whole_warps(form().adaptive ? packs : ceil_div(packs, 4)));
+  // Two accesses of each input a thread are enough for one fused row, which then waits less for its
+  // own threads; longer rows are read as fast by half as many.
+  const std::int64_t held = form().adaptive ? 1 : form().fused && packs <= 512 ? 2 : 4;
+  const std::int64_t threads = std::min<std::int64_t>(1024, whole_warps(ceil_div(packs, held)));
   config.set("threads", threads);
   config.set("early", form().adaptive ? 1 : 0);
+  if (!form().centred) config.set("load_hint", 0);
   config.set("blocks_per_sm", blocks_per_sm(threads));
   const bool loops =
       !form().fused && !form().adaptive && (form().centred || row().bytes() < kBlockBytes);
@@ -231,14 +234,11 @@ Refusal LongClusterRows::refusal(const LayerNormCall& call) {
 }
 
 Config LongClusterRows::default_config(const DeviceFacts& facts) const {
-  Config config{{"cluster", power_of_two_from(ceil_div(row().bytes(), kClusterSliceBytes))},
-                {"threads", 512},
-                {"loop", 2},
-                {"early", 0},
-                {"load_hint", form().fused ? 0 : 1},
-                {"store_hint", 0},
-                {"blocks_per_sm", 1},
-                {"rows_per_block", 16}};
+  const std::int64_t cluster = power_of_two_from(ceil_div(row().bytes(), kClusterSliceBytes));
+  Config config{{"cluster", cluster}, {"threads", 512},
+                {"loop", 2},          {"early", 0},
+                {"load_hint", 0},     {"store_hint", 0},
+                {"blocks_per_sm", 1}, {"rows_per_block", cluster > 2 ? 4 : 16}};
   if (!has_factors()) return config;
   Config shared = config;
   shared.set("early", 2);

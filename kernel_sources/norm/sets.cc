@@ -1,5 +1,7 @@
 #include "sets.h"
 
+#include "sets_held.h"
+
 namespace kiln {
 namespace {
 
@@ -12,6 +14,13 @@ std::int64_t whole_warps(std::int64_t threads) {
 
 // What is written is not read soon: it should not push out of L2 what will be.
 constexpr std::int64_t kStream = 1, kKeep = 0;
+
+Config queue_config(std::int64_t threads, std::int64_t unroll) {
+  return {{"threads", threads},
+          {"unroll", unroll},
+          {"blocks_per_sm", 1024 / threads},
+          {"store_hint", kStream}};
+}
 
 }  // namespace
 
@@ -27,6 +36,7 @@ Program sets_program(const char* name, const SetsFacts& facts, const Config& con
                     {"VEC", std::int64_t{facts.vec}},
                     {"PER_PIECE", facts.per_piece},
                     {"CONTIGUOUS", facts.contiguous},
+                    {"SMALL", facts.small},
                     {"THREADS", config["threads"]},
                     {"STORE_HINT", config["store_hint"]}}};
   return program;
@@ -56,22 +66,29 @@ int access_width(DType dtype, std::int64_t piece, int align) {
 
 Config WideSets::with_threads(std::int64_t threads) const {
   threads = whole_warps(threads);
-  return {{"threads", threads}, {"items", ceil_div(packs_, threads)}, {"store_hint", kStream}};
+  // A warp alone needs no barrier: several share a block, so that a multiprocessor has enough.
+  return {{"threads", threads},
+          {"items", ceil_div(packs_, threads)},
+          {"sets", threads == 32 ? 8 : 1},
+          {"store_hint", kKeep}};
 }
 
 Config WideSets::default_config(const DeviceFacts&) const {
-  // Two accesses in flight hide most of the latency; more threads fill a multiprocessor that has
-  // one or two blocks.
-  return with_threads(ceil_div(packs_, packs_ <= 128 ? 1 : 2));
+  if (packs_ <= 128) return with_threads(32);
+  if (packs_ <= 256) return with_threads(ceil_div(packs_, 2));
+  // Blocks of about 512 threads: smaller ones wait longer for memory, larger ones leave a
+  // multiprocessor with one or two, which all wait at once.
+  const std::int64_t items = std::min<std::int64_t>(ceil_div(packs_, 512), 8);
+  return with_threads(ceil_div(packs_, items));
 }
 
 std::vector<Config> WideSets::autotune_configs(const DeviceFacts&) const {
   std::vector<Config> configs;
-  for (std::int64_t items : {1, 2, 3, 4, 6, 8}) {
+  for (std::int64_t items : {1, 2, 3, 4, 6, 8, 16}) {
     Config config = with_threads(ceil_div(packs_, items));
-    if (config["items"] > 8) continue;
-    for (std::int64_t hint : {kStream, kKeep}) {
-      config.set("store_hint", hint);
+    if (config["items"] > (config["threads"] == 32 ? 16 : 8)) continue;
+    for (std::int64_t sets : {std::int64_t{1}, config["sets"]}) {
+      config.set("sets", sets);
       if (std::find(configs.begin(), configs.end(), config) == configs.end())
         configs.push_back(config);
     }
@@ -82,12 +99,15 @@ std::vector<Config> WideSets::autotune_configs(const DeviceFacts&) const {
 std::vector<Program> WideSets::programs(const Config& config) const {
   Program program = sets_program("sets_wide", facts_, config);
   program.constants.push_back({"ITEMS", config["items"]});
+  program.constants.push_back({"SETS", config["sets"]});
   return {program};
 }
 
 LaunchShape WideSets::shape(const Config& config, std::int64_t sets) const {
-  return {.grid = {static_cast<std::uint32_t>(std::min(sets, kMostBlocks)), 1, 1},
-          .block = {static_cast<std::uint32_t>(config["threads"]), 1, 1}};
+  const std::int64_t blocks = ceil_div(sets, config["sets"]);
+  return {.grid = {static_cast<std::uint32_t>(std::min(blocks, kMostBlocks)), 1, 1},
+          .block = {static_cast<std::uint32_t>(config["threads"]),
+                    static_cast<std::uint32_t>(config["sets"]), 1}};
 }
 
 Config StreamSets::default_config(const DeviceFacts&) const {
@@ -123,28 +143,22 @@ std::size_t SplitSets::workspace_bytes(std::int64_t sets, std::int64_t count) {
   return static_cast<std::size_t>(sets * parts * 16 + sets * 16 + (sets + 1) * 4);
 }
 
-Config SplitSets::default_config(const DeviceFacts&) const {
-  return {{"threads", 512}, {"unroll", 4}, {"blocks_per_sm", 2}, {"store_hint", kStream}};
+Config SplitSets::default_config(const DeviceFacts& facts) const {
+  const std::vector<Config> held = held_configs(facts_, packs_, facts);
+  if (!held.empty()) return held.front();
+  return queue_config(1024, 6);
 }
 
-std::vector<Config> SplitSets::autotune_configs(const DeviceFacts&) const {
-  std::vector<Config> configs;
-  for (std::int64_t threads : {256, 512, 1024}) {
-    for (std::int64_t unroll : {4, 6}) {
-      for (std::int64_t blocks : {1024 / threads, 1536 / threads}) {
-        const Config config{{"threads", threads},
-                            {"unroll", unroll},
-                            {"blocks_per_sm", blocks},
-                            {"store_hint", kStream}};
-        if (std::find(configs.begin(), configs.end(), config) == configs.end())
-          configs.push_back(config);
-      }
-    }
+std::vector<Config> SplitSets::autotune_configs(const DeviceFacts& facts) const {
+  std::vector<Config> configs = held_configs(facts_, packs_, facts);
+  for (std::int64_t threads : {512, 1024}) {
+    for (std::int64_t unroll : {4, 6}) configs.push_back(queue_config(threads, unroll));
   }
   return configs;
 }
 
 std::vector<Program> SplitSets::programs(const Config& config) const {
+  if (config["team"] > 0) return {held_program(facts_, config)};
   Program program = sets_program("sets_split", facts_, config);
   program.kernels = {"sets_split", "sets_split_begin"};
   program.constants.push_back({"UNROLL", config["unroll"]});

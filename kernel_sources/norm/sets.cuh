@@ -15,6 +15,7 @@
 //   PER_PIECE  1: every piece has its own weight and bias (group norm); 0: they belong to the set
 //   CONTIGUOUS 1: a set's pieces follow each other without gaps; 0: they may lie apart
 //   STORE_HINT kiln::Hint of what is written
+//   SMALL      1: all positions of elements fit 31 bits, so that none is divided in 64
 #pragma once
 
 #include "kernel_sources/device/dtype.cuh"
@@ -28,6 +29,7 @@ static_assert(THREADS >= 32 && THREADS <= 1024 && THREADS % 32 == 0,
               "a block has 1 to 32 whole warps");
 static_assert(PER_PIECE == 0 || PER_PIECE == 1, "PER_PIECE is a choice");
 static_assert(CONTIGUOUS == 0 || CONTIGUOUS == 1, "CONTIGUOUS is a choice");
+static_assert(SMALL == 0 || SMALL == 1, "SMALL is a choice");
 static_assert(STORE_HINT >= 0 && STORE_HINT <= 2, "kiln::Hint has three values");
 
 namespace kiln::norm {
@@ -59,8 +61,9 @@ struct SetsCall {
 using SetPack = Pack<DTYPE, VEC>;
 
 __device__ __forceinline__ int64 divide(int64 a, int64 b) {
-  return (a | b) >> 32 == 0 ? static_cast<int64>(static_cast<uint32>(a) / static_cast<uint32>(b))
-                            : a / b;
+  return SMALL || (a | b) >> 32 == 0
+             ? static_cast<int64>(static_cast<uint32>(a) / static_cast<uint32>(b))
+             : a / b;
 }
 
 // A place in a set that moves on by THREADS packs at a time, without a division for each move.
@@ -149,6 +152,15 @@ struct Tile {
     }
   }
 
+  // The same out of shared memory, where the tile lies as it is counted.
+  __device__ __forceinline__ void take(const SetPack* shared) {
+#pragma unroll
+    for (int i = 0; i < Items; ++i) {
+      x[i] = SetPack::zero();
+      if (inside(i)) x[i] = shared[threadIdx.x + i * THREADS];
+    }
+  }
+
   // Elements that this thread's warp holds.
   __device__ __forceinline__ float warp_count() const {
     const int warp_first = static_cast<int>(threadIdx.x) & ~(warp_size - 1);
@@ -207,8 +219,22 @@ __device__ __forceinline__ SetStatistics statistics(const SetsCall& call, const 
   return {m.pivot, offset, variance, rsqrtf(variance + call.eps)};
 }
 
+// What a set's running statistics were. Asked for early, by the thread that publishes: they come
+// from memory.
+struct Running {
+  float mean = 0.f, variance = 0.f;
+  __device__ __forceinline__ Running() {}
+  __device__ __forceinline__ Running(const SetsCall& call, int64 set, bool wanted) {
+    if (wanted && call.running_mean != nullptr) {
+      mean = call.running_mean[set];
+      variance = call.running_var[set];
+    }
+  }
+};
+
 // Writes what a call wants to know of a set. By one thread.
-__device__ __forceinline__ void publish(const SetsCall& call, int64 set, const SetStatistics& s) {
+__device__ __forceinline__ void publish(const SetsCall& call, int64 set, const SetStatistics& s,
+                                        const Running& was) {
   const float mean = s.pivot + s.offset;
   const float unbiased = s.variance * call.unbias;
   if (call.mean != nullptr) call.mean[set] = mean;
@@ -216,8 +242,8 @@ __device__ __forceinline__ void publish(const SetsCall& call, int64 set, const S
   if (call.variance != nullptr) call.variance[set] = unbiased;
   if (call.running_mean != nullptr) {
     const float keep = 1.f - call.momentum;
-    call.running_mean[set] = __fmaf_rn(call.momentum, mean, keep * call.running_mean[set]);
-    call.running_var[set] = __fmaf_rn(call.momentum, unbiased, keep * call.running_var[set]);
+    call.running_mean[set] = __fmaf_rn(call.momentum, mean, keep * was.mean);
+    call.running_var[set] = __fmaf_rn(call.momentum, unbiased, keep * was.variance);
   }
 }
 
@@ -227,7 +253,9 @@ struct SetFactors {
   const FACTOR* bias;
   float scale, shift;  // of the set, or of the piece at hand
 
-  __device__ __forceinline__ SetFactors(const SetsCall& call, int64 set) {
+  __device__ __forceinline__ SetFactors(const SetsCall& call, int64 set)
+      : weight(nullptr), bias(nullptr), scale(1.f), shift(0.f) {
+    if (call.weight == nullptr && call.bias == nullptr) return;
     const int64 group =
         call.groups == call.sets ? set : set - divide(set, call.groups) * call.groups;
     const int64 first = PER_PIECE ? group * call.pieces : group;
@@ -235,6 +263,8 @@ struct SetFactors {
     bias = call.bias == nullptr ? nullptr : call.bias + first;
     load(0);
   }
+  __device__ __forceinline__ SetFactors(float set_scale, float set_shift)
+      : weight(nullptr), bias(nullptr), scale(set_scale), shift(set_shift) {}
   __device__ __forceinline__ void load(int64 piece) {
     scale = weight == nullptr ? 1.f : to_float(weight[piece]);
     shift = bias == nullptr ? 0.f : to_float(bias[piece]);

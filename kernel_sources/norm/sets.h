@@ -28,6 +28,7 @@ struct SetsFacts {
   int vec = 1;                    // elements of an access
   bool per_piece = false;         // every piece has its own weight and bias
   bool contiguous = false;        // a set's pieces follow each other without gaps
+  bool small = false;             // all positions of elements fit 31 bits
 };
 
 // The host's copy of SetsCall in sets.cuh: both change together.
@@ -94,7 +95,18 @@ struct SplitPlan {
   std::uint32_t sets = 0, parts = 0, lag = 0;
 };
 
-// Few and large sets, in parts that all multiprocessors share.
+// The host's copy of HeldPlan in sets_held.cu: both change together.
+struct HeldPlan {
+  void* moments = nullptr;
+  std::int64_t slice = 0;
+  std::uint32_t team = 0, members = 0;
+};
+HeldPlan held_plan(const Config& config, std::int64_t packs, void* workspace);
+// Whole teams, on a device with `sm_count` multiprocessors.
+LaunchShape held_shape(const Config& config, std::int64_t sets, std::int64_t sm_count);
+
+// Few and large sets, which all multiprocessors share: held on chip by teams of blocks where the
+// device has room for a set (configurations with a "team"), else read twice by tasks of a queue.
 class SplitSets {
  public:
   static constexpr std::int64_t kFewestElements = 65536;  // of a set
@@ -115,6 +127,7 @@ class SplitSets {
   std::vector<Config> autotune_configs(const DeviceFacts& facts) const;
   SplitPlan plan(const Config& config, std::int64_t sets, std::int64_t blocks,
                  void* workspace) const;
+  std::int64_t packs() const { return packs_; }
 
  private:
   SetsFacts facts_;
@@ -142,27 +155,41 @@ class SetsKernel : public Kernel {
   absl::Status run(const Stream& stream, const SetsCall& call, void* workspace) const {
     const Loaded& loaded = this->loaded(stream);
     if constexpr (std::is_same_v<Way, SplitSets>) {
-      const std::int64_t blocks = loaded.facts.sm_count * loaded.config["blocks_per_sm"];
-      const SplitPlan plan = way_.plan(loaded.config, call.sets, blocks, workspace);
-      const std::int64_t counters = call.sets + 1;
-      absl::Status begun =
-          launch(loaded, 1, stream,
-                 LaunchShape{.grid = {static_cast<std::uint32_t>((counters + 255) / 256), 1, 1},
-                             .block = {256, 1, 1}},
-                 plan.taken, counters);
-      if (!begun.ok()) return begun;
-      const std::int64_t tasks = 2 * std::int64_t{plan.sets} * plan.parts;
-      return launch(
-          loaded, 0, stream,
-          LaunchShape{.grid = {static_cast<std::uint32_t>(std::min(blocks, tasks)), 1, 1},
-                      .block = {static_cast<std::uint32_t>(loaded.config["threads"]), 1, 1}},
-          call, plan);
+      return loaded.config["team"] > 0 ? run_held(stream, call, workspace)
+                                       : run_queue(stream, call, workspace);
     } else {
       return launch(loaded, 0, stream, way_.shape(loaded.config, call.sets), call);
     }
   }
 
  private:
+  static LaunchShape clearing(std::int64_t words) {
+    return {.grid = {static_cast<std::uint32_t>((words + 255) / 256), 1, 1}, .block = {256, 1, 1}};
+  }
+  absl::Status run_held(const Stream& stream, const SetsCall& call, void* workspace) const {
+    const Loaded& loaded = this->loaded(stream);
+    const HeldPlan plan = held_plan(loaded.config, way_.packs(), workspace);
+    const std::int64_t moments = call.sets * plan.team;
+    absl::Status begun = launch(loaded, 1, stream, clearing(moments), plan.moments, moments);
+    if (!begun.ok()) return begun;
+    return launch(loaded, 0, stream, held_shape(loaded.config, call.sets, loaded.facts.sm_count),
+                  call, plan);
+  }
+  absl::Status run_queue(const Stream& stream, const SetsCall& call, void* workspace) const {
+    const Loaded& loaded = this->loaded(stream);
+    const std::int64_t blocks = loaded.facts.sm_count * loaded.config["blocks_per_sm"];
+    const SplitPlan plan = way_.plan(loaded.config, call.sets, blocks, workspace);
+    const std::int64_t counters = call.sets + 1;
+    absl::Status begun = launch(loaded, 1, stream, clearing(counters), plan.taken, counters);
+    if (!begun.ok()) return begun;
+    const std::int64_t tasks = 2 * std::int64_t{plan.sets} * plan.parts;
+    return launch(
+        loaded, 0, stream,
+        LaunchShape{.grid = {static_cast<std::uint32_t>(std::min(blocks, tasks)), 1, 1},
+                    .block = {static_cast<std::uint32_t>(loaded.config["threads"]), 1, 1}},
+        call, plan);
+  }
+
   Way way_;
   int vec_;
   double eps_, momentum_;

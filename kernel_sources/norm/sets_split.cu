@@ -126,7 +126,7 @@ __device__ __forceinline__ void add_moments(const SetsCall& call, const SplitPla
   const SetStatistics s = statistics(
       call, merge_parts(plan.moments + static_cast<int64>(task.set) * plan.parts, plan.parts));
   if (threadIdx.x != 0) return;
-  publish(call, task.set, s);
+  publish(call, task.set, s, Running(call, task.set, true));
   plan.statistics[task.set] = s;
   store_release(plan.done + task.set, plan.parts + 1);
 }

@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) sets_stream(SetsCall call)
     if (threadIdx.x % warp_size == 0) warps[turn][threadIdx.x / warp_size] = own;
     __syncthreads();
     const SetStatistics s = statistics(call, merge<true, THREADS / warp_size>(warps[turn]));
-    if (threadIdx.x == 0) publish(call, set, s);
+    if (threadIdx.x == 0) publish(call, set, s, Running(call, set, true));
     const SetFactors factors(call, set);
     Walk<int64> walk(call, threadIdx.x);
 #pragma unroll 1

@@ -1,31 +1,58 @@
-// Sets that the registers of one block hold: one read, one barrier, one write. A block for each
-// set.
+// Sets that the registers of THREADS threads hold: one read, one barrier, one write. A warp alone
+// needs no barrier.
 //
 //   ITEMS      packs that a thread holds
+//   SETS       sets of a block, which has THREADS x SETS threads
 #include "kernel_sources/norm/sets.cuh"
 
 static_assert(ITEMS >= 1 && ITEMS <= 128, "packs that a thread holds");
+static_assert(SETS >= 1 && THREADS * SETS <= 1024, "sets of a block");
 
 using namespace kiln;
 using namespace kiln::norm;
 
-// Grid: at most one block a set; a block takes every gridDim.x-th one.
-extern "C" __global__ void __launch_bounds__(THREADS) sets_wide(SetsCall call) {
-  __shared__ Moments warps[2][THREADS / warp_size];  // by turns: one barrier a set is enough
+namespace {
+
+// The threads of the block's barriers come here together; those past the last set (`write` is
+// false) compute it again.
+__device__ __forceinline__ void one_set(const SetsCall& call, int64 set, bool write, int turn) {
+  __shared__ Moments warps[2][SETS][THREADS / warp_size];  // by turns: one barrier a set is enough
   const int packs = static_cast<int>(call.pieces * call.piece);
   const Walk<int> walk(call, threadIdx.x);
-  int turn = 0;
-#pragma unroll 1
-  for (int64 set = blockIdx.x; set < call.sets; set += gridDim.x, turn ^= 1) {
-    const int64 start = set * call.set_stride * VEC;
-    Tile<ITEMS> tile(packs);
-    tile.fetch<Hint::stream>(call.x + start, walk);
-    const SetFactors factors(call, set);
-    const Moments own = tile.moments();
-    if (threadIdx.x % warp_size == 0) warps[turn][threadIdx.x / warp_size] = own;
+  const int64 start = set * call.set_stride * VEC;
+  Tile<ITEMS> tile(packs);
+  tile.template fetch<Hint::stream>(call.x + start, walk);
+  const SetFactors factors(call, set);
+  const Running was(call, set, threadIdx.x == 0);
+  Moments m = tile.moments();
+  if constexpr (THREADS > warp_size) {
+    Moments* const own = warps[turn][threadIdx.y];
+    if (threadIdx.x % warp_size == 0) own[threadIdx.x / warp_size] = m;
     __syncthreads();
-    const SetStatistics s = statistics(call, merge<true, THREADS / warp_size>(warps[turn]));
-    if (threadIdx.x == 0) publish(call, set, s);
-    give(tile, call.y + start, walk.again(), s, factors);
+    m = merge<true, THREADS / warp_size>(own);
+  }
+  const SetStatistics s = statistics(call, m);
+  if (!write) return;
+  give(tile, call.y + start, walk.again(), s, factors);
+  if (threadIdx.x == 0) publish(call, set, s, was);
+}
+
+}  // namespace
+
+// Grid: SETS sets a block; where positions need 64 bits (SMALL = 0) a block takes every
+// gridDim.x-th group of them.
+extern "C" __global__ void __launch_bounds__(THREADS* SETS) sets_wide(SetsCall call) {
+  if constexpr (SMALL) {
+    const int set = static_cast<int>(blockIdx.x) * SETS + static_cast<int>(threadIdx.y);
+    const int sets = static_cast<int>(call.sets);
+    one_set(call, set < sets ? set : sets - 1, set < sets, 0);
+  } else {
+    int turn = 0;
+#pragma unroll 1
+    for (int64 first = static_cast<int64>(blockIdx.x) * SETS; first < call.sets;
+         first += static_cast<int64>(gridDim.x) * SETS, turn ^= 1) {
+      const int64 set = first + threadIdx.y;
+      one_set(call, set < call.sets ? set : call.sets - 1, set < call.sets, turn);
+    }
   }
 }

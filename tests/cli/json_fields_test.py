@@ -33,6 +33,7 @@ class JsonFieldsTest(KilnTestCase):
             "warm": [CALL, "--device", "cpu"],
             "check": ["--calls", calls, "--device", "cpu"],
             "why": [CALL, "--device", "cpu"],
+            "tune": [CALL, "--device", "cpu", "--rounds", "3"],
             "compile": [kernel, "--target", "sm_90", "--kernel", "k"],
             "cache stats": [],
             "cache list": [],

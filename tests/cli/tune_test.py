@@ -67,7 +67,7 @@ class TuneTest(KilnTestCase):
         self.assertEqual(output["results"][0]["children"], 2)
         state, reason = self.states(sweep)[json.dumps({"work": 1, "kind": 2, "twin": 0})]
         self.assertEqual(state, "excluded")
-        self.assertIn("signal 11", reason)
+        self.assertIn("signal 4", reason)
 
     def test_a_candidate_that_hangs_costs_itself(self):
         output = self.tune(toy(HANG), "--hang-limit", "5")
@@ -82,7 +82,7 @@ class TuneTest(KilnTestCase):
         self.assertEqual(result.code, 3, result.err)
         output = json.loads(result.out)
         self.assertEqual(output["failed"], 1)
-        self.assertIn("signal 11", output["results"][0]["sweeps"][0]["error"])
+        self.assertIn("signal 4", output["results"][0]["sweeps"][0]["error"])
 
     def test_a_file_of_calls_is_shared_out(self):
         calls = self.write("calls.jsonl", "\n".join(json.dumps(toy(t)) for t in (0, WRONG)) + "\n")

@@ -191,17 +191,27 @@ TEST_F(BatchNormDispatchTest, OneBinaryServesAllShapesOfAKind) {
   EXPECT_EQ(programs.size(), 1u);
 }
 
-// What a thread in a part and the workspace agree on: no configuration has smaller parts than the
+// What a thread in a part and the workspace agree on: no configuration has more parts than the
 // interface reckons with.
 TEST_F(BatchNormDispatchTest, PartsAreNeverSmallerThanTheWorkspaceReckonsWith) {
-  for (const DType dtype : {DType::float16, DType::float32}) {
-    const auto plan =
-        train_->entry_plan("batch_norm_fwd_train", "fwd_train_split", channels(3, 3, 65537, dtype));
+  for (const auto& [dtype, spatial] : {std::pair{DType::float16, 65537},
+                                       {DType::float32, 65537},
+                                       {DType::float16, 65544},
+                                       {DType::float32, 1048576}}) {
+    const auto plan = train_->entry_plan("batch_norm_fwd_train", "fwd_train_split",
+                                         channels(3, 3, spatial, dtype));
     ASSERT_THAT(plan, is_ok());
     const std::unique_ptr<Kernel> kernel = plan->build();
-    std::vector<Config> configs = kernel->autotune_configs({90, 132, 232448, "h200"});
-    configs.push_back(kernel->default_config({90, 132, 232448, "h200"}));
-    for (const Config& config : configs) EXPECT_GE(config["threads"] * config["unroll"], 1024);
+    const DeviceFacts h200 = *reference_facts(90);
+    std::vector<Config> configs = kernel->autotune_configs(h200);
+    configs.push_back(kernel->default_config(h200));
+    for (const Config& config : configs) {
+      if (config["team"] > 0) {
+        EXPECT_LE(config["team"] * 1024, 3 * spatial);
+      } else {
+        EXPECT_GE(config["threads"] * config["unroll"], 1024);
+      }
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // What is launched: grids, blocks, shared memory and parameters, without a device.
 #include <kiln/ops/ada_layer_norm.h>
 #include <kiln/ops/ada_layer_norm_zero.h>
+#include <kiln/ops/batch_norm.h>
 #include <kiln/ops/fused_add_layer_norm.h>
 #include <kiln/ops/fused_add_rms_norm.h>
 #include <kiln/ops/layer_norm.h>
@@ -164,6 +165,54 @@ TEST_F(NormLaunchTest, MoreBlocksThanAGridHoldsAreRefused) {
   EXPECT_THAT(launch("layer_norm_warp", 1, most * 128), is_ok());
   EXPECT_THAT(launch("layer_norm_warp", 1, most * 128 + 1), status_is(kInvalidArgument));
   EXPECT_EQ(support_.launches, 3);
+}
+
+// Blocks of a team wait for each other, so none may wait for room: one a multiprocessor, and the
+// driver is told.
+TEST_F(NormLaunchTest, TeamsRunAtOnce) {
+  const auto op = BatchNormFwdOp::create({.training = true}, {.runtime = &runtime_});
+  ASSERT_THAT(op, is_ok());
+  for (const int arch : {90, 100}) {
+    const DeviceFacts facts = *reference_facts(arch);
+    for (const auto& [batch, channels, spatial] :
+         std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>>{
+             {1, 1, 65544}, {1, 3, 65544}, {64, 256, 3136}, {4, 128, 1048576}, {4, 1023, 262144}}) {
+      const Dims shape{batch, channels, spatial};
+      const BatchNormCall call{
+          .batch = batch, .channels = channels, .spatial = spatial, .dtype = DType::float16};
+      const auto plan = (*op)->entry_plan("batch_norm_fwd_train", "fwd_train_split", call);
+      ASSERT_THAT(plan, is_ok());
+      int teams = 0;
+      const std::unique_ptr<Kernel> kernel = plan->build();
+      EXPECT_GT(kernel->default_config(facts)["team"], 0);
+      for (const Config& config : kernel->autotune_configs(facts)) {
+        if (config["team"] == 0) continue;
+        ++teams;
+        const Program program = kernel->programs(facts, config).at(0);
+        auto loaded = std::make_unique<Loaded>();
+        loaded->config = config;
+        loaded->functions = {nullptr, nullptr};
+        loaded->facts = facts;
+        loaded->support = &support_;
+        kernel->publish(0, std::move(loaded));
+        const Tensor x{fake(64), {}, DType::float16, shape, {channels * spatial, spatial, 1}};
+        ASSERT_THAT(dynamic_cast<const BatchNormTrainFwdInterface&>(*kernel).forward(
+                        Stream{}, x, {}, {}, {}, {}, x, {}, {}, fake(128)),
+                    is_ok());
+        EXPECT_TRUE(support_.last.cooperative);
+        EXPECT_EQ(grid() % static_cast<std::uint32_t>(config["team"]), 0u);
+        EXPECT_LE(grid(), static_cast<std::uint32_t>(facts.sm_count));
+        EXPECT_GT(grid(), 0u);
+        EXPECT_LE(block(), 1024u);
+        EXPECT_EQ(support_.last.smem_bytes, program.smem_bytes);
+        EXPECT_LE(support_.last.smem_bytes + 2048, facts.smem_budget);
+        // The ring holds the set that is added up and the one before.
+        const std::int64_t slice = (batch * spatial / 8 + config["team"] - 1) / config["team"];
+        EXPECT_GE(config["chunks"] * config["threads"], 2 * slice);
+      }
+      EXPECT_GT(teams, 0);
+    }
+  }
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ struct LaunchShape {
   std::uint32_t smem_bytes = 0;  // dynamic shared memory of a block
   bool programmatic_overlap =
       false;  // may start before the kernel ahead of it in the stream has ended (sm_90 on)
+  bool cooperative = false;  // all blocks run at once, or the launch fails
 };
 
 // An image that was loaded on one device. Functions live as long as it does.

@@ -1,0 +1,75 @@
+// Copies of whole runs of bytes into shared memory by the copy engine (sm_90 on), and the barriers
+// in shared memory on which they and threads complete. One phase of a barrier is over when its
+// arrivals and the bytes announced to it are there; who waits names the phase's parity, which
+// starts at 0.
+#pragma once
+
+#include "kernel_sources/device/dtype.cuh"
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#error "bulk copies need sm_90 or later"
+#endif
+
+namespace kiln {
+
+struct Barrier {
+  uint64 state;
+
+  __device__ __forceinline__ uint32 address() const {
+    return static_cast<uint32>(__cvta_generic_to_shared(this));
+  }
+  // By one thread, before a barrier of the block that all users pass; `fence_barriers` once after
+  // the last.
+  __device__ __forceinline__ void init(uint32 arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(arrivals)
+                 : "memory");
+  }
+  __device__ __forceinline__ void arrive() {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address()) : "memory");
+  }
+  // Arrives, and announces `bytes` that copies will bring.
+  __device__ __forceinline__ void arrive_expecting(uint32 bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()),
+                 "r"(bytes)
+                 : "memory");
+  }
+  __device__ __forceinline__ void wait(uint32 parity) const {
+    asm volatile(
+        "{\n"
+        ".reg .pred done;\n"
+        "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+        "@!done bra again;\n"
+        "}" ::"r"(address()),
+        "r"(parity)
+        : "memory");
+  }
+};
+
+__device__ __forceinline__ void fence_barriers() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// Copies `bytes`, a multiple of 16, to shared memory; both addresses are multiples of 16.
+__device__ __forceinline__ void bulk_copy(void* shared, const void* global, uint32 bytes,
+                                          const Barrier& done, uint64 policy) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+      "[%0], [%1], %2, [%3], %4;" ::"r"(static_cast<uint32>(__cvta_generic_to_shared(shared))),
+      "l"(global), "r"(bytes), "r"(done.address()), "l"(policy)
+      : "memory");
+}
+
+// A place in a ring of `Slots` slots and the parity of its phase.
+template <int Slots>
+struct RingPlace {
+  int slot = 0;
+  uint32 parity = 0;
+  __device__ __forceinline__ void next() {
+    if (++slot == Slots) {
+      slot = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+}  // namespace kiln

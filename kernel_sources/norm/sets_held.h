@@ -1,0 +1,22 @@
+#ifndef KILN_KERNEL_SOURCES_NORM_SETS_HELD_H_
+#define KILN_KERNEL_SOURCES_NORM_SETS_HELD_H_
+
+#include "sets.h"
+
+#include <cstdint>
+#include <vector>
+
+// The configurations of SplitSets in which teams of blocks hold sets on chip (sets_held.cu): those
+// with a "team". They need a device whose multiprocessors together have room for a set.
+namespace kiln {
+
+// The first is the default; none where the device has no room, or accesses are narrower than 16
+// bytes. `packs`: of a set.
+std::vector<Config> held_configs(const SetsFacts& facts, std::int64_t packs,
+                                 const DeviceFacts& device);
+
+Program held_program(const SetsFacts& facts, const Config& config);
+
+}  // namespace kiln
+
+#endif  // KILN_KERNEL_SOURCES_NORM_SETS_HELD_H_
