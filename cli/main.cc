@@ -1,3 +1,4 @@
+#include "cli/bench.h"
 #include "cli/session.h"
 #include "cli/tune_child.h"
 
@@ -45,6 +46,7 @@ void build_app(CLI::App& app, Session& session) {
   kiln::cli::add_tune_child(app, session);
   kiln::cli::add_why(app, session);
   kiln::cli::add_check(app, session);
+  kiln::cli::add_bench(app, session);
   kiln::cli::add_doctor(app, session);
   kiln::cli::add_probe_plugin(app, session);
   kiln::cli::add_help(app, session);

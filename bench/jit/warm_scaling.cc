@@ -1,9 +1,10 @@
-// warm_scaling [PROGRAMS [WIDTH...]]: how compiling many programs scales over compile workers,
-// beside what as many independent NVRTC processes reach on the same sources in the same run. Widths
-// are 1, 2, 4, ... up to the usable cores unless given. Both sides begin with nothing running;
-// rounds are interleaved, and the median of three is taken.
+// warm_scaling [--json FILE] [PROGRAMS [WIDTH...]]: how compiling many programs scales over compile
+// workers, beside what as many independent NVRTC processes reach on the same sources in the same
+// run. Widths are 1, 2, 4, ... up to the usable cores unless given. Both sides begin with nothing
+// running; rounds are interleaved, and the median of three is taken.
 #include <kiln/status.h>
 
+#include "cli/bench_spread.h"
 #include "jit/nvrtc_compiler.h"
 #include "jit/process.h"
 #include "jit/worker_compiler.h"
@@ -14,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -115,12 +117,35 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
+namespace {
+
+// Microseconds of both sides at one width, as a workload of the results (docs/benchmarks.md).
+bench::Json workload(const std::string& kind, int programs, int width, std::vector<double> ours,
+                     std::vector<double> theirs) {
+  for (std::vector<double>* side : {&ours, &theirs})
+    for (double& value : *side) value *= 1e6;
+  return {{"name", "warm scaling: " + std::to_string(programs) + " " + kind + " kernels, width " +
+                       std::to_string(width)},
+          {"family", "warm scaling"},
+          {"contenders",
+           {bench::contender("kiln", "wall", std::move(ours)),
+            bench::contender("nvrtc processes", "wall", std::move(theirs))}}};
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  const std::vector<std::string> words(argv + 1, argv + argc);
+  std::vector<std::string> words(argv + 1, argv + argc);
   if (words.size() == 5 && words[0] == "--share") {
     return run_share(words[1], std::atoi(words[2].c_str()), std::atoi(words[3].c_str()),
                      std::atoi(words[4].c_str()));
   }
+  std::string json_file;
+  if (words.size() >= 2 && words[0] == "--json") {
+    json_file = words[1];
+    words.erase(words.begin(), words.begin() + 2);
+  }
+  bench::Json workloads = bench::Json::array();
   const int programs = words.empty() ? 96 : std::atoi(words[0].c_str());
   std::vector<int> widths;
   for (std::size_t i = 1; i < words.size(); ++i) widths.push_back(std::atoi(words[i].c_str()));
@@ -143,7 +168,13 @@ int main(int argc, char** argv) {
                   alone / median(theirs), median(ours), alone / median(ours),
                   median(theirs) / median(ours));
       std::fflush(stdout);
+      workloads.push_back(workload(kind, programs, width, ours, theirs));
     }
   }
+  if (json_file.empty()) return 0;
+  std::ofstream out(json_file);
+  out << bench::Json{{"workloads", workloads}}.dump(1) << '\n';
+  out.flush();
+  if (!out) check(absl::InvalidArgumentError("--json: must be a file that can be written"));
   return 0;
 }

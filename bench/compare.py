@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""What moved between two runs, beyond noise: compares the JSON of gpu_bench, peers.py or `kiln bench`.
+
+    python3 bench/compare.py before.json after.json [--threshold 2] [--contender kiln]
+
+A timing has moved when its medians differ by more than the threshold and by more than both runs' noise together
+(docs/benchmarks.md). Exit status: 0 nothing became slower or was lost, 1 something did, 2 wrong usage, or files that
+cannot be compared.
+"""
+import argparse
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from results_file import ResultsError, beyond_noise, read, timed  # noqa: E402
+
+
+def timings(document, contender):
+    return {(w["name"], name): c for w in document["workloads"] for name, c in timed(w).items()
+            if not contender or name == contender}
+
+
+def differences(before, after):
+    """What makes two runs no like for like."""
+    facts = [("device", before["machine"].get("device"), after["machine"].get("device")),
+             ("driver", before["machine"].get("driver"), after["machine"].get("driver")),
+             ("toolkit", before["machine"].get("toolkit"), after["machine"].get("toolkit")),
+             ("L2", (before.get("method") or {}).get("l2"), (after.get("method") or {}).get("l2"))]
+    return [f"{name}: {a} before, {b} after" for name, a, b in facts if a != b]
+
+
+def has_moved(a, b, threshold):
+    return abs(b["us"]["median"] / a["us"]["median"] - 1) * 100 > threshold and beyond_noise(a, b)
+
+
+def line_of(key, a, b):
+    before, after = a["us"]["median"], b["us"]["median"]
+    return f"  {key[0]}, {key[1]}: {before:.4g} -> {after:.4g} us ({(after / before - 1) * 100:+.1f} %)"
+
+
+def print_list(title, lines):
+    if lines:
+        print(f"{title}:")
+        print("\n".join(lines))
+
+
+def compare(before, after, args):
+    old, new = timings(before, args.contender), timings(after, args.contender)
+    both = [k for k in old if k in new]
+    if not both:
+        raise ResultsError(f"the runs must have a timing in common: got {len(old)} before and {len(new)} after"
+                           + (f" of contender {args.contender!r}" if args.contender else ""))
+    other_clock = [k for k in both if old[k]["clock"] != new[k]["clock"]]
+    both = [k for k in both if k not in other_clock]
+    moved = [k for k in both if has_moved(old[k], new[k], args.threshold)]
+    ratio = lambda k: new[k]["us"]["median"] / old[k]["us"]["median"]
+    slower = sorted((k for k in moved if ratio(k) > 1), key=ratio, reverse=True)
+    faster = sorted((k for k in moved if ratio(k) < 1), key=ratio)
+    lost = [k for k in old if k not in new]
+    print_list("not like for like", ["  " + d for d in differences(before, after)])
+    print_list("slower", [line_of(k, old[k], new[k]) for k in slower])
+    print_list("faster", [line_of(k, old[k], new[k]) for k in faster])
+    print_list("timed before, not now", [f"  {w}, {c}" for w, c in lost])
+    print_list("new", [f"  {w}, {c}" for w, c in new if (w, c) not in old])
+    print_list("not compared, timed by another clock", [f"  {w}, {c}" for w, c in other_clock])
+    print(f"{len(slower)} slower, {len(faster)} faster, {len(both) - len(moved)} within noise or {args.threshold:g} %, "
+          f"{len(lost)} lost; {before['commit'] or 'before'} -> {after['commit'] or 'after'}")
+    return 1 if slower or lost else 0
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("before")
+    p.add_argument("after")
+    p.add_argument("--threshold", type=float, default=2, help="percent below which nothing is said; 2")
+    p.add_argument("--contender", default="", help="only this one: kiln, torch, copy, ...")
+    args = p.parse_args()
+    if not args.threshold >= 0:
+        p.error(f"--threshold: must be 0 or more, in percent: got {args.threshold}")
+    try:
+        return compare(read(args.before), read(args.after), args)
+    except ResultsError as e:
+        print(f"compare.py: {e}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

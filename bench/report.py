@@ -1,0 +1,264 @@
+#!/usr/bin/env python3
+"""A results page and its plots from the JSON of gpu_bench, peers.py or `kiln bench`.
+
+    python3 bench/report.py norm.json --out docs/results/2026-11-29-h200-norm.md
+
+writes the page and, where Matplotlib can be imported, two plots a family beside it: ...-roofline.svg, ...-ratios.svg.
+docs/benchmarks.md explains the columns.
+"""
+import argparse
+import json
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from results_file import ResultsError, beyond_noise, read, timed  # noqa: E402
+
+TOLERATED_DIFFERENCE = 0.05  # of a peer's result from Kiln's, relative to 1 + |value|
+
+
+def read_published(path):
+    with open(path, encoding="utf-8") as file:
+        return {row["workload"]: row for row in map(json.loads, filter(str.strip, file))}
+
+
+def without_folders(command):
+    """The command with the folders of one machine left out."""
+    return re.sub(r"(?<![^\s=])/\S*/", "", command)
+
+
+def floor_us(document, workload):
+    """The least a kernel that moves these bytes can take: at the rate of the fastest copy, or an empty kernel's time."""
+    floor = document.get("floor")
+    if not floor or not workload.get("bytes"):
+        return None
+    return max(workload["bytes"] / floor["bytes_per_second"] * 1e6, floor["empty_kernel_us"]["median"])
+
+
+def copy_us(contenders, workload):
+    """A copy's time for the workload's bytes; one that moved fewer is scaled up."""
+    copy = contenders.get("copy")
+    return copy and copy["us"]["median"] * max(1, workload["bytes"] / copy.get("bytes", workload["bytes"]))
+
+
+class Row:
+    """One workload of a family, judged."""
+
+    def __init__(self, document, workload, published):
+        self.name, self.workload = workload["name"], workload
+        self.all = timed(workload)
+        self.kiln = self.all.get("kiln")
+        self.peers = {n: c for n, c in self.all.items() if n != "copy" and n.split()[0] != "kiln"}
+        self.copy = copy_us(self.all, workload)
+        self.floor = floor_us(document, workload)
+        self.published = published.get(self.name)
+        right = {n: c for n, c in self.peers.items() if c.get("difference_from_kiln", 0) <= TOLERATED_DIFFERENCE}
+        self.best = min(right, key=lambda n: right[n]["us"]["median"], default=None)
+
+    @property
+    def us(self):
+        return self.kiln["us"]["median"]
+
+    def best_ratio(self):
+        return self.peers[self.best]["us"]["median"] / self.us if self.best else None
+
+    def behind(self):
+        """Slower than the best peer, by more than noise."""
+        return bool(self.best) and self.best_ratio() < 1 and beyond_noise(self.kiln, self.peers[self.best])
+
+    def goal_missed(self):
+        return bool(self.published) and self.us > self.published["goal_us"]
+
+
+def number(value):
+    if value is None:
+        return "–"
+    digits = 2 if value < 100 else 1 if value < 1000 else 0
+    return f"{value:,.{digits}f}"
+
+
+def ratio(value):
+    return "–" if value is None else f"{value:.2f}"
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "|".join(["---"] + ["---:"] * (len(head) - 1)) + "|"]
+    return lines + ["| " + " | ".join(cells) + " |" for cells in rows]
+
+
+def cell(contender, flag=""):
+    if contender is None:
+        return "–"
+    marks = "!" if contender.get("clock") == "events" else ""
+    marks += "≠" if contender.get("difference_from_kiln", 0) > TOLERATED_DIFFERENCE else ""
+    text = number(contender["us"]["median"]) + marks
+    return f"**{text}**" if flag else text
+
+
+def family_table(rows, peers):
+    head = ["workload", "Kiln", "p10–p90", *peers, "floor", "copy", "published (goal)", "floor / Kiln",
+            "best peer / Kiln", "goal / Kiln"]
+    body = []
+    for r in rows:
+        pub = r.published
+        body.append([
+            r.name, cell(r.kiln, "kiln"), f"{number(r.kiln['us']['p10'])}–{number(r.kiln['us']['p90'])}",
+            *[cell(r.peers.get(p)) for p in peers], number(r.floor), number(r.copy),
+            f"{pub['us']:g} {pub['by']} ({pub['goal_us']:g})" if pub else "–",
+            ratio(r.floor and r.floor / r.us),
+            f"{ratio(r.best_ratio())} {r.best}" + (" **miss**" if r.behind() else "") if r.best else "–",
+            ratio(pub["goal_us"] / r.us) + (" **miss**" if r.goal_missed() else "") if pub else "–"])
+    return table(head, body)
+
+
+def geometric_mean(values):
+    product = 1.0
+    for v in values:
+        product *= v ** (1 / len(values))
+    return product
+
+
+def summary(rows, peers):
+    lines = []
+    for p in peers:
+        both = [r.peers[p]["us"]["median"] / r.us for r in rows if p in r.peers]
+        if both:
+            lines.append(f"- {p} / Kiln: {geometric_mean(both):.2f} (geometric mean of {len(both)}; "
+                         f"{min(both):.2f} to {max(both):.2f})")
+    against = [r for r in rows if r.best]
+    if against:
+        behind = [r for r in against if r.behind()]
+        ahead = [r for r in against if r.best_ratio() > 1 and beyond_noise(r.kiln, r.peers[r.best])]
+        lines.append(f"- Against the fastest peer of each workload: ahead in {len(ahead)}, behind in {len(behind)}, "
+                     f"within noise in {len(against) - len(ahead) - len(behind)}, of {len(against)}")
+    with_goal = [r for r in rows if r.published]
+    if with_goal:
+        missed = sum(r.goal_missed() for r in with_goal)
+        lines.append(f"- Goals set from published figures: met in {len(with_goal) - missed} of {len(with_goal)}")
+    return lines
+
+
+def misses(rows):
+    behind = sorted((r for r in rows if r.behind()), key=Row.best_ratio)
+    missed = sorted((r for r in rows if r.goal_missed()), key=lambda r: r.published["goal_us"] / r.us)
+    lines = [f"- {r.name}: {number(r.us)} us, {r.best} {number(r.peers[r.best]['us']['median'])} us "
+             f"({(1 / r.best_ratio() - 1) * 100:.0f} % slower)" for r in behind]
+    lines = ["Slower than the fastest peer, by more than noise:", "", *(lines or ["- none"])]
+    goals = [f"- {r.name}: {number(r.us)} us, goal {r.published['goal_us']:g} us "
+             f"({(r.us / r.published['goal_us'] - 1) * 100:.0f} % over), published {r.published['us']:g} us by "
+             f"{r.published['by']}" for r in missed]
+    return lines + ["", "Over the goal:", "", *(goals or ["- none"])]
+
+
+def left_out(document, workloads):
+    """Every contender that has no figure, and why: nothing is dropped in silence."""
+    reasons = {}
+    for w in workloads:
+        for c in w["contenders"]:
+            if "us" not in c:
+                why = str(c.get("error") or c.get("unavailable"))
+                reasons.setdefault((c["name"], re.sub(r"\b\d+\b", "N", why)), []).append((w["name"], why))
+    lines = [f"- {name}, {len(hits)} workload{'s' * (len(hits) > 1)}: "
+             f"{hits[0][1]}" + (f" ({hits[0][0]})" if len(hits) == 1 else "")
+             for (name, _), hits in sorted(reasons.items())]
+    lines += [f"- {name}: {note}" for name, note in (document.get("peers") or {}).items() if "unavailable" in note]
+    return lines + [f"- not run: {n['name']}: {n['reason']}" for n in document.get("not_run") or []]
+
+
+def heading(document, page_commands):
+    m, method = document["machine"], document.get("method") or {}
+    version = lambda v: f"{v // 1000}.{v % 1000 // 10}" if isinstance(v, int) else str(v)
+    facts = [("date", document["date"]), ("device", m.get("device", "none")), ("driver", m.get("driver", "–")),
+             ("toolkit", version(m.get("toolkit", "–"))), ("commit", document["commit"] or "not given"),
+             ("kernel timer", m.get("cupti")), ("host", m.get("host") or f"{m.get('host_threads', '?')} threads")]
+    facts += [(k, str(method[k])) for k in ("clock", "l2", "order", "graph") if k in method]
+    facts += [("peers", ", ".join(f"{k} {v}" for k, v in (document.get("peers") or {}).items()))]
+    states = [w["state"] for w in document["workloads"] if w.get("state")]
+    if states:
+        span = lambda f: "–".join(sorted({f"{v(s[f] for s in states):.0f}" for v in (min, max)}, key=float))
+        slowed = sum(bool(s["throttle_reasons"]) for s in states)
+        facts.append(("during the run", f"{span('sm_mhz')} MHz, {span('watts')} W, {span('celsius')} C, clocks held back "
+                                        f"in {slowed} of {len(states)} workloads"))
+    lines = [f"- {k}: {v}" for k, v in facts if v]
+    return lines + ["", "Commands:", "", *["    " + without_folders(c) for c in page_commands]]
+
+
+NOTES = """Times are microseconds, medians. Floor: the bytes that must move, at the rate of this device's fastest copy, or an
+empty kernel's time if that is longer; small workloads can lie below the copy, whose start costs more than a kernel's, and
+no kernel that must read its input twice reaches the floor. Copy: a device copy that moves as many bytes, timed in the
+same rounds. Ratios above 1 mean that Kiln is faster. "miss" is more than noise against a peer (docs/benchmarks.md), and
+any excess over a goal. `!` timed by events, `≠` the peer's result differs from Kiln's. Published figures were measured by
+others on their machines, and are goals, not peers of this run. A kernel whose result stays in the L2, or that reads more
+than it writes, can go a little below the floor."""
+
+
+def page(document, published, title, plots, commands):
+    lines = [f"# {title}", "", "Generated by `bench/report.py`; do not edit.", "", *heading(document, commands), "", NOTES]
+    families = list(dict.fromkeys(w["family"] for w in document["workloads"]))
+    for family in families:
+        workloads = [w for w in document["workloads"] if w["family"] == family]
+        rows = [r for r in (Row(document, w, published) for w in workloads) if r.kiln]
+        peers = list(dict.fromkeys(n for r in rows for n in r.peers))
+        lines += ["", f"## {family}", "", *summary(rows, peers)]
+        for name, alt in plots.get(family, []):
+            lines += ["", f"![{alt}]({name})"]
+        ops = list(dict.fromkeys(r.workload.get("op", "") for r in rows))
+        for op in ops:
+            lines += ["", *([f"### {op}", ""] if op else []),
+                      *family_table([r for r in rows if r.workload.get("op", "") == op], peers)]
+        lines += ["", f"### Misses of {family}", "", *misses(rows)]
+        without = left_out(document, workloads)
+        if without:
+            lines += ["", f"### Without a figure in {family}", "", *without]
+    return "\n".join(lines) + "\n"
+
+
+def draw(document, published, out):
+    """[(file, alt)] by family; nothing, with a warning, where Matplotlib is missing."""
+    try:
+        import report_plots
+    except ImportError as e:
+        print(f"report.py: no plots: {e}; they need Matplotlib (package python3-matplotlib)", file=sys.stderr)
+        return {}
+    plots = {}
+    stem = os.path.splitext(out)[0]
+    for family in dict.fromkeys(w["family"] for w in document["workloads"]):
+        rows = [Row(document, w, published) for w in document["workloads"] if w["family"] == family]
+        rows = [r for r in rows if r.kiln and r.floor]
+        if rows:
+            name = stem if stem.endswith("-" + family) else f"{stem}-{family}"
+            plots[family] = [(os.path.basename(p), alt) for p, alt in report_plots.draw(document, family, rows, name)]
+    return plots
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("results", help="JSON of one run")
+    p.add_argument("--out", required=True, help="the page, ending in .md")
+    p.add_argument("--title", default="", help="without it: families and device")
+    p.add_argument("--published", default=os.path.join(HERE, "published.jsonl"), help="others' figures and goals")
+    args = p.parse_args()
+    if not args.out.endswith(".md"):
+        p.error(f"--out: must end in .md: got {args.out!r}")
+    try:
+        document = read(args.results)
+        if not any("kiln" in timed(w) for w in document["workloads"]):
+            raise ResultsError(f"{args.results}: must hold a workload that Kiln was timed on: got none")
+        published = read_published(args.published)
+        families = ", ".join(dict.fromkeys(w["family"] for w in document["workloads"]))
+        title = args.title or f"{families}, {document['machine'].get('device', 'host')}"
+        commands = [document["command"], f"python3 bench/report.py {os.path.basename(args.results)} --out "
+                                         f"{os.path.basename(args.out)}"]
+        plots = draw(document, published, args.out)
+        with open(args.out, "w", encoding="utf-8") as file:
+            file.write(page(document, published, title, plots, commands))
+    except (ResultsError, OSError) as e:
+        print(f"report.py: {e}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,182 @@
+"""bench/report.py and bench/compare.py on four workloads of a real run on an H200, and on changed copies of it."""
+import copy
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BENCH = os.path.join(HERE, "../../bench")
+FIXED = os.path.join(HERE, "four_norms.json")
+HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
+
+
+class ResultsTestCase(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="kiln bench test ")
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        with open(FIXED, encoding="utf-8") as file:
+            self.document = json.load(file)
+
+    def write(self, name, document):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(document if isinstance(document, str) else json.dumps(document))
+        return path
+
+    def run_script(self, script, *words):
+        return subprocess.run([sys.executable, "-B", os.path.join(BENCH, script), *words], capture_output=True, text=True,
+                              timeout=300, check=False)
+
+    def kiln(self, name):
+        workload = next(w for w in self.document["workloads"] if w["name"].startswith(name))
+        return next(c for c in workload["contenders"] if c["name"] == "kiln")
+
+    def scale(self, contender, factor):
+        contender["us"].update({k: contender["us"][k] * factor for k in ("median", "p10", "p90")})
+        contender["pass_us"] = [v * factor for v in contender["pass_us"]]
+
+
+class ReportTest(ResultsTestCase):
+    def report(self, document):
+        out = os.path.join(self.folder, "page.md")
+        done = self.run_script("report.py", self.write("in.json", document), "--out", out)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(out, encoding="utf-8") as file:
+            return file.read()
+
+    def row(self, page, name):
+        lines = [line for line in page.split("\n") if line.startswith(f"| {name}")]
+        self.assertEqual(len(lines), 1, page)
+        return [cell.strip() for cell in lines[0].strip("|").split("|")]
+
+    def test_provenance_is_there_and_no_folder_of_a_machine(self):
+        self.document["command"] = "python3 /some/where/peers.py --json=/else/where/norm.json"
+        page = self.report(self.document)
+        for text in ["2026-11-29", "NVIDIA H200", "580.159.04", "toolkit: 13.0", "2bc7ee5",
+                     "    python3 peers.py --json=norm.json\n"]:
+            self.assertIn(text, page)
+
+    def test_ratios_floor_and_goal(self):
+        page = self.report(self.document)
+        # 10.14 us by Kiln; 33.56 MB at 4.266 TB/s; liger's 10.98 us; the goal of 10.8 us
+        row = self.row(page, "RMSNormFwdOp 2048x4096 bfloat16 +weight")
+        self.assertEqual(row[1], "**10.14**")
+        self.assertEqual(row[8], "7.87")
+        self.assertEqual(row[-3:], ["0.78", "1.08 liger", "1.06"])
+
+    def test_a_copy_that_moved_less_is_scaled(self):
+        row = self.row(self.report(self.document), "RMSNormFwdOp 32768x65536")
+        self.assertEqual(row[9], "2,014")  # measured on half of the bytes: 1,007 us
+
+    def test_misses_are_said(self):
+        page = self.report(self.document)
+        self.assertIn("behind in 1, within noise in 0, of 4", page)
+        self.assertIn("met in 2 of 3", page)
+        misses = page[page.index("### Misses"):]
+        self.assertIn("BatchNormFwdOp 32x64 float16 training +running_mean +running_var +weight +bias: 4.58 us, "
+                      "torch.compile 1.95 us (134 % slower)", misses)
+        self.assertIn("goal 1.8 us (154 % over)", misses)
+        self.assertNotIn("RMSNormFwdOp 2048x4096", misses)
+
+    def test_a_peer_with_another_result_is_marked_and_not_the_best(self):
+        workload = next(w for w in self.document["workloads"] if w["name"].startswith("BatchNormFwdOp"))
+        next(c for c in workload["contenders"] if c["name"] == "torch.compile")["difference_from_kiln"] = 0.5
+        page = self.report(self.document)
+        self.assertIn("1.95≠", page)
+        self.assertIn("behind in 0", page)
+
+    def test_what_has_no_figure_is_named(self):
+        page = self.report(self.document)
+        self.assertIn("- flashinfer, 1 workload: NotImplementedError: has no such op", page)
+
+    def test_results_without_a_device_make_a_page(self):
+        host = {**self.document, "machine": {"host": "a processor"}, "workloads": [
+            {"name": "host path: find_entry", "family": "host path", "contenders": [
+                {"name": "kiln", "clock": "processor",
+                 "us": {"median": 0.0128, "p10": 0.0127, "p90": 0.013, "count": 7}}]}]}
+        del host["floor"]
+        page = self.report(host)
+        self.assertIn("host path: find_entry", page)
+        self.assertIn("a processor", page)
+
+    def test_bad_input_is_refused_and_named(self):
+        for change, text in [({"format": "x"}, '"format" must be'), ({"version": 2}, '"version" must be 1'),
+                             ({"machine": None}, '"machine" must be there'), ({"workloads": []}, "must hold a workload"),
+                             ({"workloads": [{"name": "a", "family": "f", "contenders": [{"name": "kiln"}]}]},
+                              'must hold "us"'),
+                             ({"workloads": [{"name": "a", "family": "f", "contenders": [
+                                 {"name": "kiln", "clock": "c", "us": {"median": 3, "p10": 4, "p90": 5}}]}]},
+                              "p10 <= median <= p90")]:
+            done = self.run_script("report.py", self.write("in.json", {**self.document, **change}), "--out",
+                                   os.path.join(self.folder, "page.md"))
+            self.assertEqual(done.returncode, 2, change)
+            self.assertIn(text, done.stderr)
+            self.assertIn("in.json", done.stderr)
+        self.assertIn("must be JSON", self.run_script("compare.py", self.write("a", "{"), FIXED).stderr)
+        self.assertIn("can be read", self.run_script("compare.py", os.path.join(self.folder, "no"), FIXED).stderr)
+
+    @unittest.skipUnless(HAS_MATPLOTLIB, "plots need Matplotlib")
+    def test_plots_are_the_same_each_time_and_say_where_they_are_from(self):
+        page, first = self.report(self.document), {}
+        for name in ("page-norm-roofline.svg", "page-norm-ratios.svg"):
+            self.assertIn(f"]({name})", page)
+            with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+                first[name] = file.read()
+            for text in ("<svg", "NVIDIA H200", "driver 580.159.04", "CUDA 13.0", "commit 2bc7ee5", "peers.py", "floor"):
+                self.assertIn(text, first[name])
+        self.report(self.document)
+        for name, text in first.items():
+            with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+                self.assertEqual(file.read(), text)
+
+
+class CompareTest(ResultsTestCase):
+    def compare(self, *more):
+        return self.run_script("compare.py", FIXED, self.write("after.json", self.document), *more)
+
+    def test_a_run_against_itself_has_not_moved(self):
+        done = self.compare()
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("0 slower, 0 faster", done.stdout)
+
+    def test_slower_beyond_noise_fails_and_is_named(self):
+        self.scale(self.kiln("RMSNormFwdOp 2048x4096"), 1.1)
+        done = self.compare()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("RMSNormFwdOp 2048x4096 bfloat16 +weight, kiln: 10.14 -> 11.16 us (+10.0 %)", done.stdout)
+        self.assertEqual(self.compare("--threshold", "15").returncode, 0)
+        self.assertEqual(self.compare("--contender", "torch").returncode, 0)
+
+    def test_faster_is_said_and_is_no_fault(self):
+        self.scale(self.kiln("RMSNormFwdOp 2048x4096"), 0.9)
+        done = self.compare()
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("0 slower, 1 faster", done.stdout)
+
+    def test_what_the_spread_explains_has_not_moved(self):
+        kiln = self.kiln("RMSNormFwdOp 2048x4096")
+        kiln["us"].update(median=10.7, p10=8.0, p90=16.0, count=20)
+        self.assertEqual(self.compare().returncode, 0)
+
+    def test_what_is_lost_fails(self):
+        lost = copy.deepcopy(self.document["workloads"].pop())
+        done = self.compare()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"{lost['name']}, kiln", done.stdout)
+
+    def test_another_device_is_said_and_nothing_in_common_is_refused(self):
+        self.document["machine"]["device"] = "another"
+        self.assertIn("device: NVIDIA H200 before, another after", self.compare().stdout)
+        self.document["workloads"] = []
+        done = self.compare()
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("must have a timing in common", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
