@@ -11,9 +11,11 @@
 #include <absl/strings/str_format.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 namespace kiln::cli {
 namespace {
@@ -78,7 +80,11 @@ absl::StatusOr<Exit> child() {
   KILN_ASSIGN_OR_RETURN(const std::string text, read_input("-"));
   Json last;
   try {
-    absl::StatusOr<Json> reports = sweep_here(Json::parse(text));
+    const Json request = Json::parse(text);
+    // A parent that died before the signal above was asked for sends none.
+    if (request.at("parent").get<std::int64_t>() != ::getppid())
+      return absl::CancelledError("tune-child: its parent has ended");
+    absl::StatusOr<Json> reports = sweep_here(request);
     if (reports.ok())
       last["reports"] = *std::move(reports);
     else

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <fcntl.h>
 #include <optional>
@@ -128,6 +129,7 @@ std::string text_of(const SweepRequest& request) {
   Json json;
   json["call"] = request.call;
   json["device"] = to_string(request.device);
+  json["parent"] = static_cast<std::int64_t>(::getpid());
   Json& options = json["options"];
   options["policy"] = to_string(request.options.policy);
   options["sample_size"] = request.options.sample_size;
