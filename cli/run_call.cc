@@ -25,21 +25,6 @@ struct CallBuffers {
   std::vector<std::optional<TensorBuffer>> inputs, outputs;
 };
 
-absl::StatusOr<std::vector<std::optional<TensorBuffer>>> allocate_all(
-    const std::vector<TensorParam>& params, const std::vector<std::optional<ArgSpec>>& args,
-    DeviceSupport& support, const Stream& stream) {
-  std::vector<std::optional<TensorBuffer>> buffers;
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    buffers.emplace_back();
-    if (!args[i]) continue;
-    KILN_ASSIGN_OR_RETURN(
-        TensorBuffer buffer,
-        TensorBuffer::allocate(params[i].host ? nullptr : &support, stream, *args[i]));
-    buffers.back().emplace(std::move(buffer));
-  }
-  return buffers;
-}
-
 std::vector<const Tensor*> views_of(const std::vector<std::optional<TensorBuffer>>& buffers) {
   std::vector<const Tensor*> views;
   for (const auto& buffer : buffers) views.push_back(buffer ? &buffer->tensor() : nullptr);
@@ -85,10 +70,12 @@ class CallRunner {
  private:
   absl::Status fill(std::uint64_t seed) {
     const Signature& signature = op_.signature();
-    KILN_ASSIGN_OR_RETURN(buffers_.inputs,
-                          allocate_all(signature.inputs, call_.args.inputs, support_, stream_));
-    KILN_ASSIGN_OR_RETURN(buffers_.outputs,
-                          allocate_all(signature.outputs, call_.args.outputs, support_, stream_));
+    KILN_ASSIGN_OR_RETURN(
+        buffers_.inputs,
+        internal::allocate_all(support_, stream_, signature.inputs, call_.args.inputs));
+    KILN_ASSIGN_OR_RETURN(
+        buffers_.outputs,
+        internal::allocate_all(support_, stream_, signature.outputs, call_.args.outputs));
     for (std::size_t i = 0; i < buffers_.inputs.size(); ++i) {
       if (!buffers_.inputs[i]) continue;
       buffers_.inputs[i]->set(TestValues(buffers_.inputs[i]->tensor().dtype, seed * 1000 + i));

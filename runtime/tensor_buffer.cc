@@ -142,4 +142,19 @@ bool TensorBuffer::surroundings_intact() const {
   return true;
 }
 
+absl::StatusOr<std::vector<std::optional<TensorBuffer>>> allocate_all(
+    DeviceSupport& support, const Stream& stream, const std::vector<TensorParam>& params,
+    const std::vector<std::optional<ArgSpec>>& args) {
+  std::vector<std::optional<TensorBuffer>> buffers;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    buffers.emplace_back();
+    if (!args[i]) continue;
+    KILN_ASSIGN_OR_RETURN(
+        TensorBuffer buffer,
+        TensorBuffer::allocate(params[i].host ? nullptr : &support, stream, *args[i]));
+    buffers.back().emplace(std::move(buffer));
+  }
+  return buffers;
+}
+
 }  // namespace kiln::internal

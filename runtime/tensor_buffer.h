@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -59,6 +60,12 @@ class KILN_EXPORT TensorBuffer {
   std::vector<char> image_;
   Tensor tensor_;
 };
+
+// One for each argument of a call, none where an optional is left out; those of host parameters in
+// host memory.
+KILN_EXPORT absl::StatusOr<std::vector<std::optional<TensorBuffer>>> allocate_all(
+    DeviceSupport& support, const Stream& stream, const std::vector<TensorParam>& params,
+    const std::vector<std::optional<ArgSpec>>& args);
 
 }  // namespace kiln::internal
 

@@ -13,21 +13,6 @@ namespace {
 
 bool is_number(DType dtype) { return rounding_step(dtype, 1) != 0; }
 
-absl::StatusOr<std::vector<std::optional<TensorBuffer>>> allocate_all(
-    DeviceSupport& support, const Stream& stream, const std::vector<TensorParam>& params,
-    const std::vector<std::optional<ArgSpec>>& args) {
-  std::vector<std::optional<TensorBuffer>> buffers;
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    buffers.emplace_back();
-    if (!args[i]) continue;
-    KILN_ASSIGN_OR_RETURN(
-        TensorBuffer buffer,
-        TensorBuffer::allocate(params[i].host ? nullptr : &support, stream, *args[i]));
-    buffers.back().emplace(std::move(buffer));
-  }
-  return buffers;
-}
-
 absl::Status fill(const TensorParam& param, TensorBuffer& buffer, std::span<Kernel* const> kernels,
                   std::uint64_t seed) {
   const TensorSpec spec = buffer.tensor().spec();
