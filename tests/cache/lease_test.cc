@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <string>
 #include <thread>
+#include <utility>
 #include <utime.h>
 #include <vector>
 
@@ -39,6 +40,14 @@ class LeaseTest : public ::testing::Test {
     Child child({KILN_TEST_HELPER, "hold", dir_.path(), "1"});
     EXPECT_EQ(child.read_line(), "held");
     return child;
+  }
+  // Where a holder that was killed has left its lease, and what stands in it.
+  std::pair<std::string, std::string> dead_lease() {
+    Child child = holder();
+    const std::string path = files_below(dir_.path()).at(0);
+    std::string text = testing::read_file(path);
+    child.send(SIGKILL);
+    return {path, std::move(text)};
   }
   static absl::Time in(absl::Duration time) { return absl::Now() + time; }
 
@@ -128,13 +137,7 @@ TEST_F(LeaseTest, AnUnreadableLeaseIsOutwaitedAndAnOldOneTakenAtOnce) {
 }
 
 TEST_F(LeaseTest, OfManyWaitersOnADeadHolderOneAtATimeHolds) {
-  std::string path, text;
-  {
-    Child child = holder();
-    path = files_below(dir_.path()).at(0);
-    text = testing::read_file(path);
-    child.send(SIGKILL);
-  }
+  const auto [path, text] = dead_lease();
   const auto store = open(absl::Seconds(60));
   for (int round = 0; round < 20; ++round) {
     testing::write_file(path, text);
@@ -160,13 +163,7 @@ TEST_F(LeaseTest, OfManyWaitersOnADeadHolderOneAtATimeHolds) {
 }
 
 TEST_F(LeaseTest, AClaimWhoseMakerDiedHoldsNobodyUp) {
-  std::string path, text;
-  {
-    Child child = holder();
-    path = files_below(dir_.path()).at(0);
-    text = testing::read_file(path);
-    child.send(SIGKILL);
-  }
+  const auto [path, text] = dead_lease();
   testing::write_file(path + "." + to_hex(hash128(text)), text);
   EXPECT_THAT(open(absl::Seconds(60))->lease(key_, in(absl::Seconds(60))), is_ok());
   EXPECT_TRUE(files_below(dir_.path()).empty());
