@@ -195,7 +195,7 @@ void OpTuning::find_winner(const Problem& problem, const TuneKey& key, Kernel& k
   const std::optional<std::string> before = stored();
   // Others that tune the same kernel for the same board wait for this sweep, and take its winner.
   const auto lease = runtime.store->lease(lease_key(name), absl::InfiniteFuture());
-  if (stored() != before) {
+  if (!options.force || stored() != before) {
     if (const auto record = find_record(runtime, support, kernel, key)) return use(*record);
   }
   std::vector<Kernel*> kernels;
@@ -221,6 +221,10 @@ void OpTuning::find_winner(const Problem& problem, const TuneKey& key, Kernel& k
   runtime.sweeps.fetch_add(1, std::memory_order_relaxed);
   sweep(subject, configs, options, report);
   if (!report.status.ok()) return;
+  // Where machines share a store that keeps no leases another may have been first.
+  if (!options.force && !options.agree) {
+    if (const auto record = find_record(runtime, support, kernel, key)) return use(*record);
+  }
   if (options.agree) {
     const Config agreed = options.agree(report);
     if (std::find(configs.begin(), configs.end(), agreed) == configs.end()) {

@@ -13,6 +13,9 @@ using Json = nlohmann::ordered_json;
 KILN_EXPORT Json json_of(const Config& config);
 // Everything of a report; a status that is not ok as "error".
 KILN_EXPORT Json json_of(const TuneReport& report);
+// All options but the functions, and back. Throws Json::exception for what is not of that form.
+KILN_EXPORT Json json_of(const TuneOptions& options);
+KILN_EXPORT TuneOptions tune_options_of(const Json& json);
 
 }  // namespace kiln::internal
 
