@@ -65,11 +65,13 @@ absl::StatusOr<Json> sweep_here(const Json& request) {
   KILN_RETURN_IF_ERROR(
       op->tune(call.args, device, options_of(request.at("options")), call.execution_params));
   Json reports = Json::array();
-  std::optional<Floor> floor;  // of the call, which every sweep of its own kernels has measured
+  std::optional<Floor> floor;  // of the call, in which the kernels of the op itself are measured
   const Roofline roofline = op->roofline_of(call.args);
+  const std::string problem = internal::problem_text(op->signature(), call.args);
   for (const TuneReport& report : op->tune_reports()) {
     reports.push_back(internal::json_of(report));
-    if (report.op != parsed.op) continue;
+    // A record may have been measured in another call.
+    if (report.op != parsed.op || report.problem != problem) continue;
     if (!floor) floor = floor_here(runtime, device, roofline, call.args, report.method);
     Json& json = reports.back();
     json["bytes"] = roofline.bytes;

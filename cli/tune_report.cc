@@ -4,6 +4,7 @@
 #include <absl/strings/str_format.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,7 +68,7 @@ struct Bar {
 // Pixels of the picture.
 constexpr double kPage = 960, kRow = 20, kLetter = 7.25, kRightText = 190;
 constexpr std::size_t kMostLetters = 60;  // of a configuration
-constexpr std::size_t kMostBars = 32;
+constexpr std::size_t kMostBars = 16;
 
 // The candidates that were timed, the fastest first.
 std::vector<Bar> bars_of(const Json& sweep) {
@@ -212,10 +213,16 @@ std::string table_row(const Json& sweep, std::size_t number) {
   return row + "</tr>\n";
 }
 
+std::string kernel_of(const Json& result, const Json& sweep) {
+  return result["device"].dump() + sweep["op"].dump() + sweep["implementation"].dump() +
+         sweep["identity"].dump() + sweep["kernel"].dump() + sweep["problem"].dump();
+}
+
 }  // namespace
 
 std::string tune_report_page(const Json& results) {
   std::string rows, sections;
+  std::set<std::string> seen;
   std::size_t kernels = 0, faster = 0, stay = 0, failed = 0;
   for (const Json& result : results) {
     if (!result["error"].is_null()) {
@@ -225,6 +232,8 @@ std::string tune_report_page(const Json& results) {
                   "</p>\n";
     }
     for (const Json& sweep : result["sweeps"]) {
+      // Calls of one kernel are one row: those behind the first found its record.
+      if (!seen.insert(kernel_of(result, sweep)).second) continue;
       const bool ok = sweep["error"].is_null(), stays = sweep["winner"] == sweep["default"];
       ++(!ok ? failed : stays ? stay : faster);
       rows += table_row(sweep, ++kernels);

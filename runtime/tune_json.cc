@@ -216,6 +216,22 @@ std::string record_to_json(const TuneRecord& record) {
   return dump(json, 1) + "\n";
 }
 
+std::string problem_text(const Signature& signature, const CallArgs& args) {
+  std::string text;
+  const auto add = [&text](const std::vector<TensorParam>& params,
+                           const std::vector<std::optional<ArgSpec>>& list) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (!list[i]) continue;
+      text += (text.empty() ? "" : ", ") + params[i].name + " " +
+              std::string(to_string(list[i]->spec.dtype)) + to_string(list[i]->spec.shape);
+      if (!list[i]->is_contiguous()) text += " strides " + to_string(list[i]->strides);
+    }
+  };
+  add(signature.inputs, args.inputs);
+  add(signature.outputs, args.outputs);
+  return text;
+}
+
 absl::StatusOr<TuneRecord> parse_record(std::string_view text) {
   try {
     const Json json = Json::parse(text.begin(), text.end());

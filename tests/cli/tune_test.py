@@ -187,6 +187,15 @@ class TuneTest(KilnTestCase):
         with open(page, encoding="utf-8") as file:
             text = file.read()
         self.assertTrue(text.startswith("<!doctype html>"))
+        self.assertEqual(text.count("<h2"), 1)
+        # Another call of the same kernel finds its record, which was measured in the first: no other roofline.
+        other = toy(WRONG)
+        other["inputs"]["x"]["shape"] = [8192]
+        both = self.tune(toy(WRONG), other, "--report", page)["results"]
+        self.assertGreater(both[0]["sweeps"][0]["roofline_seconds"], 0)
+        self.assertNotIn("roofline_seconds", both[1]["sweeps"][0])
+        with open(page, encoding="utf-8") as file:
+            self.assertEqual(file.read().count("<h2"), 1)
         for part in ("<svg", "tuning_toy", " winner</text>", " default</text>", "must be the default&", ">roofline ",
                      "Roofline: a copy that moves 0.03277 MB"):
             self.assertIn(part.rstrip("&"), text)
