@@ -105,11 +105,13 @@ absl::StatusOr<std::vector<PlannedKernel>> planned_kernels(Op& op, const CallArg
     if (planned.selection.chosen) {
       KILN_ASSIGN_OR_RETURN(const Made made, make_kernel(op, call, *planned.selection.chosen));
       planned.identity = made.plan.identity;
-      KILN_ASSIGN_OR_RETURN(DeviceSupport * support, op.runtime().device_support(type));
-      KILN_ASSIGN_OR_RETURN(const std::vector<Config> configs,
-                            configs_of(op, made, *planned.selection.chosen, *support, facts));
-      if (!configs.empty()) planned.config = configs.front();
-      if (look_up != LookUp::none) {
+      if (look_up == LookUp::none) {  // nor are records, which may be far away
+        KILN_ASSIGN_OR_RETURN(planned.config, internal::default_config(*made.kernel, facts));
+      } else {
+        KILN_ASSIGN_OR_RETURN(DeviceSupport * support, op.runtime().device_support(type));
+        KILN_ASSIGN_OR_RETURN(const std::vector<Config> configs,
+                              configs_of(op, made, *planned.selection.chosen, *support, facts));
+        if (!configs.empty()) planned.config = configs.front();
         KILN_ASSIGN_OR_RETURN(std::vector<Program> programs, programs_of(made, configs, facts));
         for (Program& program : programs) {
           KILN_ASSIGN_OR_RETURN(PlannedProgram one, plan_program(op.runtime(), *support, facts,

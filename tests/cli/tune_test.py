@@ -172,6 +172,7 @@ class TuneTest(KilnTestCase):
         for compiler in ({}, {"KILN_CXX": "/nowhere/c++"}):
             plan = self.ok("explain", toy(0), "--device", "cpu", env={**ENV, **compiler})["plan"][0]
             self.assertEqual(plan["config"], BEST)
+            self.assertIsNone(plan["programs"][0]["tier"])
 
     def test_a_kernel_of_the_tree_is_tuned(self):
         sweep = self.one_sweep(self.tune(CALL, "--budget", "60"))
