@@ -13,19 +13,6 @@
 #include <utility>
 
 namespace kiln::internal {
-namespace {
-
-absl::StatusOr<Config> default_config(Kernel& kernel, const DeviceFacts& facts,
-                                      const std::string& who) {
-  Config config;
-  KILN_RETURN_IF_ERROR(guarded(who + ": default_config", [&] {
-    config = kernel.default_config(facts);
-    return absl::OkStatus();
-  }));
-  return config;
-}
-
-}  // namespace
 
 Dispatcher::~Dispatcher() {
   // In a forked child the threads that would end the jobs do not exist.
@@ -82,13 +69,14 @@ const EntryRow* Dispatcher::entry_of_loaded(const Wanted& wanted) {
   if (!made.ok() || fresh == nullptr) return nullptr;
   const std::vector<Kernel*> kernels = fresh->kernels();
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    const Config config =
+    const absl::StatusOr<Config> config =
         config_in_force(runtime_, *wanted.support, *kernels[i], key_of(wanted, i));
-    if (!runtime_.is_loaded(*kernels[i], *wanted.support, wanted.device, wanted.facts, config))
+    if (!config.ok() ||
+        !runtime_.is_loaded(*kernels[i], *wanted.support, wanted.device, wanted.facts, *config))
       return nullptr;
     kernels[i]->set_tuner(tuner_);
     const absl::Status loaded =
-        runtime_.load_kernel(*kernels[i], *wanted.support, wanted.device, wanted.facts, config,
+        runtime_.load_kernel(*kernels[i], *wanted.support, wanted.device, wanted.facts, *config,
                              CompilePolicy::forbid, who);
     if (!loaded.ok()) return nullptr;
   }
@@ -206,8 +194,9 @@ absl::Status Dispatcher::load(Kernel& kernel, std::size_t ordinal, const Flight&
              absl::StrFormat("%s: its tuned configuration %s is not used: %s", who,
                              to_string(record->report.winner), message_of(loaded)));
   }
-  KILN_ASSIGN_OR_RETURN(const Config config, default_config(kernel, wanted.facts, who));
-  return load_with(config);
+  const absl::StatusOr<Config> config = default_config(kernel, wanted.facts);
+  if (!config.ok()) return annotate(config.status(), who);
+  return load_with(*config);
 }
 
 absl::Status Dispatcher::build(Flight& flight) {

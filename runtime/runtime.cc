@@ -2,6 +2,7 @@
 
 #include "base/file_system.h"
 #include "base/log.h"
+#include "cache/remote_records.h"
 #include "jit/nvrtc_compiler.h"
 #include "jit/worker_compiler.h"
 #include "runtime/cuda_device.h"
@@ -68,12 +69,13 @@ cache::StoreOptions store_options(const RuntimeOptions& options) {
   return store;
 }
 
-cache::TuningFilesOptions record_options(const RuntimeOptions& options) {
+cache::TuningFilesOptions record_options(const RuntimeOptions& options, const cache::Store& store) {
   return {.dir = options.cache_dir,
           .strict = options.strict_cache,
           .group_shared = options.cache_group_shared,
           .layers = options.cache_layers,
-          .trusted_keys = cache::parse_trusted_keys(options.trusted_keys)};
+          .trusted_keys = cache::parse_trusted_keys(options.trusted_keys),
+          .remote = cache::remote_records_of(store)};
 }
 
 // NVRTC in worker processes, or in this one where `jobs` is 0. `workers` receives the former.
@@ -102,7 +104,7 @@ Runtime::Impl::Impl(RuntimeOptions runtime_options)
     : options(std::move(runtime_options)),
       sources(options.kernel_path),
       store(cache::make_store(store_options(options))),
-      records(record_options(options)),
+      records(record_options(options, *store)),
       trace(Trace::open(options.trace_file)),
       recorder(internal::CallRecorder::open(options.record_calls_file)),
       engine(sources, *store, options.jobs > 0 ? options.jobs : jit::usable_cores(), trace.get()) {}
