@@ -2,6 +2,7 @@
 
 #include "tests/support/loopback.h"
 
+#include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +24,17 @@ bool wait_for_port(int port) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return false;
+}
+
+// As a part of a URL.
+std::string escaped(const std::string& text) {
+  std::string out;
+  char code[4];
+  for (const unsigned char c : text) {
+    std::snprintf(code, sizeof code, "%%%02X", c);
+    out += std::isalnum(c) != 0 ? std::string(1, static_cast<char>(c)) : code;
+  }
+  return out;
 }
 
 void make_certificate(const TempDir& dir) {
@@ -143,6 +155,50 @@ class NginxServer final : public StoreServer {
   }
 };
 
+// OpenStack Swift with its S3 gateway, which checks the signature of each request.
+class S3Server final : public StoreServer {
+ public:
+  explicit S3Server(ServerOptions options) : StoreServer(with_keys(std::move(options))) {}
+  std::string scheme() const override { return "s3+http"; }
+  void set(const std::string& name, std::string_view value) override {
+    if (ask("PUT", name, value).find(" 201 ") == std::string::npos) std::abort();
+  }
+  bool has(const std::string& name) override {
+    return ask("HEAD", name, "").find(" 200 ") != std::string::npos;
+  }
+
+ protected:
+  std::string path() const override { return "/kiln"; }
+  std::vector<std::string> command() override {
+    need("/usr/lib/python3/dist-packages/swift");
+    if (port_ == 0) {
+      port_ = free_port();
+      plain_port_ = free_port();
+    }
+    return {"/usr/bin/python3",    "-B",
+            KILN_TEST_S3_SERVER,   dir_.path(),
+            std::to_string(port_), std::to_string(plain_port_),
+            options_.user,         options_.password};
+  }
+
+ private:
+  static ServerOptions with_keys(ServerOptions options) {
+    if (options.user.empty()) options.user = "KILNKEY";
+    if (options.password.empty()) options.password = "kilns3cret+/key";
+    return options;
+  }
+  std::string ask(const std::string& method, const std::string& name, std::string_view body) const {
+    const Fd socket = connect_to(plain_port_);
+    if (!send_all(socket, method + " /v1/AUTH_test/kiln/" + name +
+                              " HTTP/1.1\r\nHost: kiln\r\nContent-Length: " +
+                              std::to_string(body.size()) + "\r\n\r\n" + std::string(body)))
+      std::abort();
+    return receive_some(socket);
+  }
+
+  int plain_port_ = 0;
+};
+
 }  // namespace
 
 void StoreServer::start() {
@@ -158,7 +214,7 @@ void StoreServer::start() {
 
 std::string StoreServer::url(int port) const {
   const std::string login =
-      options_.password.empty() ? "" : options_.user + ":" + options_.password + "@";
+      options_.password.empty() ? "" : options_.user + ":" + escaped(options_.password) + "@";
   return scheme() + "://" + login + "127.0.0.1:" + std::to_string(port > 0 ? port : port_) + path();
 }
 
@@ -170,6 +226,12 @@ std::unique_ptr<StoreServer> make_redis_server(const ServerOptions& options) {
 
 std::unique_ptr<StoreServer> make_nginx_server(const ServerOptions& options) {
   auto out = std::make_unique<NginxServer>(options);
+  out->start();
+  return out;
+}
+
+std::unique_ptr<StoreServer> make_s3_server(const ServerOptions& options) {
+  auto out = std::make_unique<S3Server>(options);
   out->start();
   return out;
 }

@@ -50,6 +50,7 @@ class StoreServer {
 
 std::unique_ptr<StoreServer> make_redis_server(const ServerOptions& options = {});
 std::unique_ptr<StoreServer> make_nginx_server(const ServerOptions& options = {});
+std::unique_ptr<StoreServer> make_s3_server(const ServerOptions& options = {});  // no TLS
 
 // Passes connections on to a port of this machine, and can be a bad network.
 class Proxy {
