@@ -114,21 +114,22 @@ class RedisServer final : public StoreServer {
 
 class NginxServer final : public StoreServer {
  public:
-  using StoreServer::StoreServer;
+  explicit NginxServer(const ServerOptions& options, bool like_bazel = false)
+      : StoreServer(options), like_bazel_(like_bazel), folder_(like_bazel ? "ac" : "kiln") {}
   std::string scheme() const override { return options_.tls ? "https" : "http"; }
   void set(const std::string& name, std::string_view value) override {
-    write_file(dir_ / ("kiln/" + name), value);
+    write_file(dir_ / (folder_ + "/" + name), value);
   }
-  bool has(const std::string& name) override { return exists(dir_ / ("kiln/" + name)); }
+  bool has(const std::string& name) override { return exists(dir_ / (folder_ + "/" + name)); }
 
  protected:
-  std::string path() const override { return "/kiln"; }
+  std::string path() const override { return "/" + folder_; }
   std::vector<std::string> command() override {
     need("/usr/sbin/nginx");
     if (port_ == 0) {
       port_ = free_port();
       if (options_.tls) make_certificate(dir_);
-      ::mkdir((dir_ / "kiln").c_str(), 0755);
+      ::mkdir((dir_ / folder_).c_str(), 0755);
       write_file(dir_ / "conf", config());
       write_file(dir_ / "users", options_.user + ":{PLAIN}" + options_.password + "\n");
     }
@@ -149,10 +150,21 @@ class NginxServer final : public StoreServer {
            "  server {\n"
            "    listen 127.0.0.1:" +
            std::to_string(port_) + tls +
-           "\n"
-           "    root .; client_max_body_size 64m; dav_methods PUT; create_full_put_path on;\n    " +
-           users + "\n  }\n}\n";
+           "\n    root .; client_max_body_size 64m; dav_methods PUT; create_full_put_path on;\n   "
+           " " +
+           users + (like_bazel_ ? kBazelRules : "") + "\n  }\n}\n";
   }
+
+  // What server/http.go of bazel-remote looks at, with --disable_http_ac_validation.
+  static constexpr const char* kBazelRules =
+      "\n    if ($request_method !~ ^(GET|HEAD|PUT)$) { return 405; }"
+      "\n    set $put_of \"$request_method$http_content_length\"; if ($put_of = PUT) { return 400; "
+      "}"
+      "\n    location / { return 400; }"
+      "\n    location ~ \"^/?(.*/)?ac/[a-f0-9]{64}$\" { }";
+
+  const bool like_bazel_;
+  const std::string folder_;
 };
 
 // OpenStack Swift with its S3 gateway, which checks the signature of each request.
@@ -226,6 +238,12 @@ std::unique_ptr<StoreServer> make_redis_server(const ServerOptions& options) {
 
 std::unique_ptr<StoreServer> make_nginx_server(const ServerOptions& options) {
   auto out = std::make_unique<NginxServer>(options);
+  out->start();
+  return out;
+}
+
+std::unique_ptr<StoreServer> make_bazel_like_server(const ServerOptions& options) {
+  auto out = std::make_unique<NginxServer>(options, true);
   out->start();
   return out;
 }
