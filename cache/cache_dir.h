@@ -14,6 +14,9 @@
 
 namespace kiln::cache {
 
+// By how much clocks of hosts that share a folder may differ.
+inline constexpr absl::Duration kClockSkew = absl::Minutes(5);
+
 // How a folder is used.
 struct FolderRules {
   bool strict = false;

@@ -41,7 +41,8 @@ absl::StatusOr<std::string> read_file(const CacheDir& dir, const CompileKey& key
   KILN_RETURN_IF_ERROR(dir.check_file(info, path));
   KILN_ASSIGN_OR_RETURN(std::string bytes, read_all(dir.fs(), fd, kMaxFileBytes));
   // A stamp that cannot be set, on a read-only folder, costs nothing but its place in the order.
-  if (dir.is_writable() && absl::Now() - info.modified > kStampEvery)
+  const absl::Duration age = absl::Now() - info.modified;
+  if (dir.is_writable() && (age > kStampEvery || age < -kClockSkew))
     dir.fs().touch(fd).IgnoreError();
   return bytes;
 }

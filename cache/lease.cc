@@ -23,9 +23,6 @@ namespace {
 constexpr std::int64_t kMaxLeaseBytes = 4096;
 constexpr absl::Duration kFirstPoll = absl::Milliseconds(1);
 constexpr absl::Duration kLastPoll = absl::Milliseconds(50);
-// By how much clocks of hosts that share a folder may differ before an old lease is believed to be
-// young.
-constexpr absl::Duration kClockSkew = absl::Minutes(5);
 
 std::string lease_text() {
   const ProcessId me = current_process();
