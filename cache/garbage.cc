@@ -139,7 +139,8 @@ absl::StatusOr<GarbageReport> collect_garbage(const CacheDir& dir, const Garbage
     ++report.files;
     report.bytes += file.info.size;
   }
-  KILN_ASSIGN_OR_RETURN(const std::vector<std::string> folders, artifact_folders(dir));
+  KILN_ASSIGN_OR_RETURN(std::vector<std::string> folders, artifact_folders(dir));
+  folders.push_back(dir.tuning_folder());
   for (const std::string& folder : folders) {
     report.swept += sweep(dir, folder, rules.temp_age,
                           [](const std::string& name) { return starts_with(name, "tmp."); });

@@ -148,9 +148,7 @@ void LeaseFiles::release(const std::string& path, const std::shared_ptr<const Fd
 absl::StatusOr<LeaseView> LeaseFiles::look(const std::string& path) {
   LeaseView view;
   KILN_ASSIGN_OR_RETURN(const Fd fd, dir_->fs().open_read(path));
-  KILN_ASSIGN_OR_RETURN(view.info, dir_->fs().stat(fd));
-  KILN_RETURN_IF_ERROR(dir_->check_file(view.info, path));
-  KILN_ASSIGN_OR_RETURN(view.content, read_all(dir_->fs(), fd, kMaxLeaseBytes));
+  KILN_ASSIGN_OR_RETURN(view.content, dir_->read_file(fd, path, kMaxLeaseBytes, view.info));
   view.holder = parse_lease(view.content);
   return view;
 }

@@ -109,18 +109,23 @@ TEST_F(GarbageTest, AStoreKeepsItsLimitByItself) {
 TEST_F(GarbageTest, LeftoversAreSweptByAge) {
   put(0, 1);
   const std::string shard = std::filesystem::path(path(0)).parent_path();
-  std::filesystem::create_directories(folder_.lease_folder());
-  std::filesystem::create_directories(folder_.quarantine_folder());
+  for (const std::string& folder :
+       {folder_.lease_folder(), folder_.quarantine_folder(), folder_.tuning_folder()})
+    ASSERT_THAT(folder_.make_folder(folder), is_ok());
   const std::string old_temp = shard + "/tmp.1-a-0", young_temp = shard + "/tmp.2-b-0";
   const std::string lease = folder_.lease_path(make_artifact(1).key);
   const std::string aside = folder_.quarantine_path(make_artifact(2).key);
-  for (const std::string& file : {old_temp, young_temp, lease, aside})
+  const std::string old_record = folder_.tuning_folder() + "/tmp.1-a-1";
+  const std::string record = folder_.tuning_folder() + "/record.json";
+  for (const std::string& file : {old_temp, young_temp, lease, aside, old_record, record})
     testing::write_file(file, "x");
-  age(old_temp, 2);
+  for (const std::string& file : {old_temp, old_record, record}) age(file, 2);
   age(lease, 2);
   age(aside, 24 * 29);
-  EXPECT_EQ(collect_garbage(folder_, {})->swept, 2);
+  EXPECT_EQ(collect_garbage(folder_, {})->swept, 3);
   EXPECT_FALSE(testing::exists(old_temp));
+  EXPECT_FALSE(testing::exists(old_record));
+  EXPECT_TRUE(testing::exists(record));
   EXPECT_FALSE(testing::exists(lease));
   EXPECT_TRUE(testing::exists(young_temp)) << "somebody may be writing it";
   EXPECT_TRUE(testing::exists(aside));

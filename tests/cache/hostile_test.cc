@@ -140,15 +140,14 @@ TEST_F(HostileTest, InPlaceOfALayerItIsSkippedWithAReason) {
   }
 }
 
-TEST_F(HostileTest, NamesThatAreTooLongCostTheDiskAlone) {
-  for (const std::string& name : {std::string(300, 'n'), [] {
-                                    std::string deep;
-                                    for (int i = 0; i < 50; ++i)
-                                      deep += std::string(200, 'd') + "/";
-                                    return deep;
-                                  }()}) {
-    const auto store = make_store({.disk_dir = dir_ / name, .layers = {dir_ / name}});
-    EXPECT_EQ(store->disk_dir(), "");
+// Guards: a home that is missing, or where nothing can be made; names over 255 bytes.
+TEST_F(HostileTest, AFolderThatCannotBeCostsTheDiskAlone) {
+  std::string deep = dir_.path();
+  for (int i = 0; i < 50; ++i) deep += "/" + std::string(200, 'd');
+  for (const std::string& path : {std::string("/dev/null/cache"), std::string("/proc/kiln/cache"),
+                                  dir_ / std::string(300, 'n'), deep}) {
+    const auto store = make_store({.disk_dir = path, .layers = {path}});
+    EXPECT_EQ(store->disk_dir(), "") << path;
     ASSERT_THAT(store->put(share(artifact_)), is_ok());
     EXPECT_TRUE((*store->find(artifact_)).has_value());
     EXPECT_THAT(store->lease(artifact_.key, absl::InfinitePast()), is_ok());
