@@ -135,6 +135,22 @@ TEST(WorkerCompilerTest, AStrangePathAndADeletedCurrentFolderAreNoObstacle) {
   EXPECT_EQ(workers->stats().in_process, 0);
 }
 
+// A second thread would make the C library lock when it allocates, and NVRTC slower by some
+// percent.
+TEST(WorkerCompilerTest, AWorkerHasOneThread) {
+  const auto workers = real_workers(worker_options(1));
+  ASSERT_TRUE(workers->compile(numbered_request(0)).ok());
+  const auto children = live_children();
+  ASSERT_EQ(children.size(), 1u);
+  const std::filesystem::directory_iterator tasks("/proc/" + std::to_string(children[0]) + "/task");
+#ifdef __SANITIZE_THREAD__
+  constexpr int kThreads = 2;  // ThreadSanitizer has one of its own
+#else
+  constexpr int kThreads = 1;
+#endif
+  EXPECT_EQ(std::distance(begin(tasks), end(tasks)), kThreads);
+}
+
 TEST(WorkerCompilerTest, ALocaleWithCommasChangesNoByte) {
   CompileRequest request = lean_request("sm_90");
   request.source =
