@@ -99,7 +99,7 @@ const std::vector<BenchProgram>& programs() {
        "kernels",
        "the kernels beside other libraries, and their calls' host time; needs a device and PyTorch",
        false,
-       {"--measure-ms", "40", "--prewarm", "8"},
+       {"--measure-ms", "40", "--prewarm", "12", "--peer-limit", "30"},
        {"--prewarm", "8"},
        /*has_deadline=*/true},
       {"gpu_bench",

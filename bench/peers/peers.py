@@ -20,9 +20,11 @@ import time
 HERE = os.path.dirname(os.path.realpath(__file__))
 BESIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libkiln_bench.so")  # a build links us beside it
 sys.path.insert(0, HERE)
+import prewarm  # noqa: E402
 from suite import Call, Suite, SuiteError  # noqa: E402
 
 FAMILIES = ("norm", "gemm", "attention", "gla")  # each with a module FAMILY_peers
+PREWARM_SHARE = 0.4  # of the deadline, at most
 LARGE = 1 << 30  # bytes; what moves more comes last
 COMPARED = 1 << 22  # elements of each end of a result that are compared
 
@@ -44,6 +46,7 @@ def arguments():
     p.add_argument("--deadline", type=float, default=0, help="seconds after which no workload is begun")
     p.add_argument("--prewarm", type=int, default=0, help="processes that fill the compilers' caches beforehand")
     p.add_argument("--prewarm-part", default="", help=argparse.SUPPRESS)
+    p.add_argument("--peer-limit", type=float, default=0, help="seconds for a peer to be ready; the next time, a tenth")
     p.add_argument("--list", action="store_true", help="print the workloads and end; needs no device")
     return p.parse_args()
 
@@ -120,8 +123,20 @@ def called(contender):
 
 
 class Runner:
-    def __init__(self, suite, peers, stream, options):
-        self.suite, self.peers, self.stream, self.options = suite, peers, stream, options
+    def __init__(self, suite, peers, stream, options, limit):
+        self.suite, self.peers, self.stream, self.options, self.limit = suite, peers, stream, options, limit
+        self.slow = set()
+
+    def ready(self, name, make, w, inputs):
+        """The contender, what its first call returned and what is worth noting."""
+        key = (w["family"], name)
+        try:
+            with prewarm.TimeLimit(self.limit / (10 if key in self.slow else 1)):
+                function = make(w, inputs, self.suite)
+                return function, *called(function)
+        except TimeoutError:
+            self.slow.add(key)
+            raise
 
     def run(self, index, w):
         import torch
@@ -137,8 +152,7 @@ class Runner:
             torch.cuda.synchronize()
             for name, make in self.peers[w["family"]].items():
                 try:
-                    function = make(w, inputs, self.suite)
-                    y, notes[name] = called(function)
+                    function, y, notes[name] = self.ready(name, make, w, inputs)
                     torch.cuda.synchronize()
                     if y is not None:
                         notes[name]["difference_from_kiln"] = difference(outputs[0], y)
@@ -170,35 +184,6 @@ def line_of(result):
         else:
             parts.append(f"{c['name']} -")
     return f"{result['name']}: " + ", ".join(parts)
-
-
-def prewarm(args, count):
-    """Fills the caches of the compilers (torch's, Triton's, flashinfer's build) from several processes at once."""
-    command = [sys.executable, os.path.abspath(__file__), *sys.argv[1:]]
-    parts = [subprocess.Popen(command + ["--prewarm-part", f"{i}/{count}"], stdout=subprocess.DEVNULL)
-             for i in range(count)]
-    for part in parts:
-        part.wait()
-    print(f"caches filled by {count} processes", flush=True)
-
-
-def run_part(args, work):
-    """One process's share of the pre-warming: each call once, on its own; failures show later."""
-    import torch
-    index, count = (int(v) for v in args.prewarm_part.split("/"))
-    peers, _ = import_peers(args.peers, families_of(args))
-    for number, (_, w) in enumerate(work):
-        if number % count != index:
-            continue
-        tensors = make_inputs(w)
-        for make in peers[w["family"]].values():
-            try:
-                make(w, tensors, None)()
-                torch.cuda.synchronize()
-            except Exception:  # pylint: disable=broad-except
-                pass
-        del tensors
-        torch.cuda.empty_cache()
 
 
 def write(path, document):
@@ -236,7 +221,7 @@ def host_rows(args, suite, stream, notes):
     workloads = list(enumerate(suite.workloads(listed_family(args))))
     index, w = min(((i, w) for i, w in workloads if host_peers.serves(w)), key=lambda iw: iw[1]["bytes"])
     with torch.cuda.stream(stream), torch.no_grad():
-        rows = host_peers.rows(suite, index, w, make_inputs(w), make_outputs(w), stream, notes)
+        rows = host_peers.rows(suite, index, w, make_inputs(w), make_outputs(w), stream, notes, difference)
     for row in rows:
         print(line_of(row), flush=True)
     return rows
@@ -263,7 +248,9 @@ def measure_all(args, work, begun):
     print(document["machine"]["device"], document["machine"]["cupti"], notes, flush=True)
     print(f"copy rate {document['floor']['bytes_per_second'] * 1e-12:.3f} TB/s, an empty kernel "
           f"{document['floor']['empty_kernel_us']['median']:.2f} us", flush=True)
-    runner = Runner(suite, peers, stream, options)
+    runner = Runner(suite, peers, stream, options, args.peer_limit)
+    if args.deadline:
+        document["method"]["peers' search"] = "Triton's candidates for 20 ms each, not 100"
     for index, w in work:
         if args.deadline and time.monotonic() - begun > args.deadline:
             document["not_run"].append({"name": w["name"], "reason": "deadline"})
@@ -296,20 +283,24 @@ def main():
         for _, w in work:
             print(json.dumps(w))
         return 0
+    if args.deadline:
+        prewarm.shorten_search()
     try:
         import torch
     except ImportError:
         print("peers.py: PyTorch must be there: it is not; gpu_bench times Kiln alone", file=sys.stderr)
         return 3
     if args.prewarm_part:
+        prewarm.share_candidates(*(int(v) for v in args.prewarm_part.split("/")))
+        peers, _ = import_peers(args.peers, families_of(args))
         with torch.no_grad():
-            run_part(args, work)
+            prewarm.run_part(args.prewarm_part, work, peers, make_inputs)
         return 0
     if not torch.cuda.is_available():
         print("peers.py: a benchmark of device work needs a device: PyTorch sees none", file=sys.stderr)
         return 3
     if args.prewarm and work:
-        prewarm(args, args.prewarm)
+        prewarm.run(__file__, args.prewarm, args.deadline * PREWARM_SHARE)
     return measure_all(args, work, begun)
 
 
