@@ -33,16 +33,19 @@ def packed(w, t, _):
 
 
 def flex(w, t, _):
+    """A cap is what PyTorch's own attention lacks and flex_attention, compiled, has."""
     from torch.nn.attention.flex_attention import flex_attention
     refuse(w, t)
-    q, k, v = heads_first(t)
     cap = w["params"]["softcap"]
+    if not cap:
+        raise NotImplementedError("calls the kernel that torch calls")
+    q, k, v = heads_first(t)
 
     def capped(score, _b, _h, _q, _k):
         return cap * torch.tanh(score / cap)
     torch._dynamo.reset()
     function = torch.compile(flex_attention, dynamic=False)
-    return lambda: function(q, k, v, score_mod=capped if cap else None, enable_gqa=True)
+    return lambda: function(q, k, v, score_mod=capped, enable_gqa=True)
 
 
 def flashinfer(w, t, _):

@@ -125,7 +125,7 @@ def called(contender):
 class Runner:
     def __init__(self, suite, peers, stream, options, limit):
         self.suite, self.peers, self.stream, self.options, self.limit = suite, peers, stream, options, limit
-        self.slow = set()
+        self.slow, self.versions = set(), {}
 
     def ready(self, name, make, w, inputs):
         """The contender, what its first call returned and what is worth noting."""
@@ -153,6 +153,8 @@ class Runner:
             for name, make in self.peers[w["family"]].items():
                 try:
                     function, y, notes[name] = self.ready(name, make, w, inputs)
+                    if "version" in notes[name]:
+                        self.versions[name] = notes[name].pop("version")
                     torch.cuda.synchronize()
                     if y is not None:
                         notes[name]["difference_from_kiln"] = difference(outputs[0], y)
@@ -259,6 +261,7 @@ def measure_all(args, work, begun):
             with torch.cuda.stream(stream), torch.no_grad():
                 result = runner.run(index, w)
             document["workloads"].append(result)
+            notes.update(runner.versions)
             print(line_of(result), flush=True)
         except (SuiteError, RuntimeError) as e:
             document["not_run"].append({"name": w["name"], "reason": str(e)[:500]})

@@ -1,17 +1,23 @@
 """bench/report.py and bench/compare.py on four workloads of a real run on an H200, and on changed copies of it."""
+import contextlib
 import copy
 import importlib.util
+import io
 import json
 import os
 import shutil
-import subprocess
 import sys
+import types
 import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BENCH = os.path.join(HERE, "../../bench")
 FIXED = os.path.join(HERE, "four_norms.json")
+sys.path.insert(0, BENCH)
+import compare  # noqa: E402
+import report  # noqa: E402
+
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 
 
@@ -28,9 +34,14 @@ class ResultsTestCase(unittest.TestCase):
             file.write(document if isinstance(document, str) else json.dumps(document))
         return path
 
-    def run_script(self, script, *words):
-        return subprocess.run([sys.executable, "-B", os.path.join(BENCH, script), *words], capture_output=True, text=True,
-                              timeout=300, check=False)
+    def run_main(self, module, *words):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                status = module.main(words)
+            except SystemExit as e:
+                status = e.code
+        return types.SimpleNamespace(returncode=status, stdout=out.getvalue(), stderr=err.getvalue())
 
     def kiln(self, name):
         workload = next(w for w in self.document["workloads"] if w["name"].startswith(name))
@@ -42,9 +53,9 @@ class ResultsTestCase(unittest.TestCase):
 
 
 class ReportTest(ResultsTestCase):
-    def report(self, document):
+    def report(self, document, *more):
         out = os.path.join(self.folder, "page.md")
-        done = self.run_script("report.py", self.write("in.json", document), "--out", out)
+        done = self.run_main(report, self.write("in.json", document), "--out", out, *(more or ["--no-plots"]))
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(out, encoding="utf-8") as file:
             return file.read()
@@ -112,24 +123,25 @@ class ReportTest(ResultsTestCase):
                              ({"workloads": [{"name": "a", "family": "f", "contenders": [
                                  {"name": "kiln", "clock": "c", "us": {"median": 3, "p10": 4, "p90": 5}}]}]},
                               "p10 <= median <= p90")]:
-            done = self.run_script("report.py", self.write("in.json", {**self.document, **change}), "--out",
+            done = self.run_main(report, self.write("in.json", {**self.document, **change}), "--out",
                                    os.path.join(self.folder, "page.md"))
             self.assertEqual(done.returncode, 2, change)
             self.assertIn(text, done.stderr)
             self.assertIn("in.json", done.stderr)
-        self.assertIn("must be JSON", self.run_script("compare.py", self.write("a", "{"), FIXED).stderr)
-        self.assertIn("can be read", self.run_script("compare.py", os.path.join(self.folder, "no"), FIXED).stderr)
+        self.assertIn("must be JSON", self.run_main(compare, self.write("a", "{"), FIXED).stderr)
+        self.assertIn("can be read", self.run_main(compare, os.path.join(self.folder, "no"), FIXED).stderr)
 
     @unittest.skipUnless(HAS_MATPLOTLIB, "plots need Matplotlib")
     def test_plots_are_the_same_each_time_and_say_where_they_are_from(self):
-        page, first = self.report(self.document), {}
+        with_plots = ["--title", "norm"]
+        page, first = self.report(self.document, *with_plots), {}
         for name in ("page-norm-roofline.svg", "page-norm-ratios.svg"):
             self.assertIn(f"]({name})", page)
             with open(os.path.join(self.folder, name), encoding="utf-8") as file:
                 first[name] = file.read()
             for text in ("<svg", "NVIDIA H200", "driver 580.159.04", "CUDA 13.0", "commit 2bc7ee5", "peers.py", "floor"):
                 self.assertIn(text, first[name])
-        self.report(self.document)
+        self.report(self.document, *with_plots)
         for name, text in first.items():
             with open(os.path.join(self.folder, name), encoding="utf-8") as file:
                 self.assertEqual(file.read(), text)
@@ -137,7 +149,7 @@ class ReportTest(ResultsTestCase):
 
 class CompareTest(ResultsTestCase):
     def compare(self, *more):
-        return self.run_script("compare.py", FIXED, self.write("after.json", self.document), *more)
+        return self.run_main(compare, FIXED, self.write("after.json", self.document), *more)
 
     def test_a_run_against_itself_has_not_moved(self):
         done = self.compare()
