@@ -95,6 +95,12 @@ const std::vector<BenchProgram>& programs() {
        false,
        {"3"},
        {"9"}},
+      {"kiln_serving",
+       "serving",
+       "what users of a service feel, warm and cold; on a device where there is one",
+       false,
+       {"--device", "best", "--requests", "2000", "--rate", "500"},
+       {"--device", "best", "--requests", "20000", "--rate", "1000"}},
       {"peers.py",
        "kernels",
        "the kernels beside other libraries, and their calls' host time; needs a device and PyTorch",
@@ -285,7 +291,7 @@ absl::Status write_results(const std::string& file, const Json& results) {
   return absl::InvalidArgumentError("--json: must be a file that can be written: got " + file);
 }
 
-// All of `chosen`, in turn; what was found before an error stays in the file.
+// All of `chosen`, in turn. One that fails costs its own results; the first such error is returned.
 absl::Status run_all(const std::vector<BenchProgram>& chosen, const fs::path& folder,
                      const BenchArguments& arguments, Json& results) {
   const absl::Time end = absl::Now() + kQuickRun;
@@ -294,14 +300,20 @@ absl::Status run_all(const std::vector<BenchProgram>& chosen, const fs::path& fo
     return absl::FailedPreconditionError("a temporary folder must be makeable: got " + scratch);
   const absl::Cleanup remove = [&] { fs::remove_all(scratch); };
   std::set<std::string_view> has_run;
+  absl::Status first_error;
   for (const BenchProgram& one : chosen) {
     if (one.unless != nullptr && has_run.count(one.unless) > 0) continue;
     std::fprintf(stderr, "kiln bench: %s: %s\n", one.name, one.means);
-    KILN_ASSIGN_OR_RETURN(const bool ran, run_one(one, folder, scratch, arguments, end, results));
-    if (ran) has_run.insert(one.name);
+    const absl::Time begun = absl::Now();
+    const absl::StatusOr<bool> ran = run_one(one, folder, scratch, arguments, end, results);
+    if (ran.ok() && *ran) has_run.insert(one.name);
+    if (!ran.ok())
+      results["not_run"].push_back({{"name", one.name}, {"reason", message_of(ran.status())}});
+    first_error.Update(ran.status());
+    results["seconds"][one.name] = absl::ToDoubleSeconds(absl::Now() - begun);
     if (!arguments.json.empty()) KILN_RETURN_IF_ERROR(write_results(arguments.json, results));
   }
-  return absl::OkStatus();
+  return first_error;
 }
 
 absl::StatusOr<Exit> bench_command(const BenchArguments& arguments) {
@@ -315,8 +327,9 @@ absl::StatusOr<Exit> bench_command(const BenchArguments& arguments) {
   Json results = empty_results(arguments);
   // Before minutes are spent, whether the file can be written.
   if (!arguments.json.empty()) KILN_RETURN_IF_ERROR(write_results(arguments.json, results));
-  KILN_RETURN_IF_ERROR(run_all(chosen, folder, arguments, results));
+  const absl::Status status = run_all(chosen, folder, arguments, results);
   print_results(results);
+  KILN_RETURN_IF_ERROR(status);
   return results["workloads"].empty() ? Exit::cannot_do : Exit::ok;
 }
 

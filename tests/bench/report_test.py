@@ -115,6 +115,48 @@ class ReportTest(ResultsTestCase):
         self.assertIn("host path: find_entry", page)
         self.assertIn("a processor", page)
 
+    def product(self, **more):
+        def contender(name, us):
+            return {"name": name, "clock": "cupti", "us": {"median": us, "p10": us, "p90": us, "count": 9}}
+        return {"name": "GemmFwdOp 8x4,8x4 float16", "family": "gemm", "op": "GemmFwdOp", "bytes": 1e6, "flops": 1e12,
+                "contenders": [contender("kiln", 4000), contender("cublaslt", 1000), contender("triton", 2000),
+                               {"name": "torch.compile", "unavailable": "as torch"}], **more}
+
+    def test_the_floor_of_products_is_the_fastest_one(self):
+        self.document["workloads"] = [self.product(), self.product(name="half", flops=5e11)]
+        page = self.report(self.document)
+        self.assertIn("fastest product: 1000 TFLOP/s", page)
+        self.assertIn("| GemmFwdOp 8x4,8x4 float16 | **4,000** | 4,000–4,000 | 1,000 | 2,000 | 1,000 | 0.25 | "
+                      "0.25 cublaslt **miss** |", page)
+        self.assertIn("| half | **4,000** | 4,000–4,000 | 1,000 | 2,000 | 500.0 |", page)
+        self.assertIn("cublaslt 1,000 us (4.0 times as long)", page)
+        self.assertIn("- torch.compile, 2 workloads: as torch", page)
+
+    def test_the_floor_of_host_times_is_the_launch_and_no_peer(self):
+        self.document["workloads"] = [self.product(name="host time: norm", family="host time")]
+        row = self.document["workloads"][0]
+        del row["bytes"], row["flops"]
+        row["contenders"][1]["name"] = "driver launch alone"
+        page = self.report(self.document)
+        self.assertIn("| host time: norm | **4,000** | 4,000–4,000 | 2,000 | 1,000 | 0.25 | 0.50 triton **miss** |", page)
+
+    def test_latencies_and_counts_have_tables(self):
+        kiln = {"name": "kiln", "clock": "wall", "us": {"median": 200, "p10": 100, "p90": 300, "count": 9},
+                "percentiles_us": [[0.5, 200], [0.99, 5000], [1, 70000]], "beside": {"ready, s": 1.5, "compiled": 20}}
+        self.document["workloads"] = [{"name": "serving: pack", "family": "serving", "contenders": [kiln]}]
+        self.document["instructions"] = {"whole_call": 981}
+        page = self.report(self.document)
+        self.assertIn("| state | p50 | p99 | max | ready, s | compiled |", page)
+        self.assertIn("| serving: pack | 0.20 | 5.00 | 70.00 | 1.5 | 20 |", page)
+        self.assertIn("| whole_call | 981 |", page)
+
+    def test_peers_that_are_not_there_and_what_was_not_run_are_named(self):
+        self.document["peers"]["fla"] = "unavailable: ModuleNotFoundError: No module named 'fla'"
+        self.document["not_run"] = [{"name": "a", "reason": "deadline"}, {"name": "b", "reason": "deadline"}]
+        page = self.report(self.document)
+        self.assertIn("- fla: unavailable: ModuleNotFoundError", page)
+        self.assertIn("- not run: a, b: deadline", page)
+
     def test_bad_input_is_refused_and_named(self):
         for change, text in [({"format": "x"}, '"format" must be'), ({"version": 2}, '"version" must be 1'),
                              ({"machine": None}, '"machine" must be there'), ({"workloads": []}, "must hold a workload"),
@@ -174,6 +216,15 @@ class CompareTest(ResultsTestCase):
         kiln = self.kiln("RMSNormFwdOp 2048x4096")
         kiln["us"].update(median=10.7, p10=8.0, p90=16.0, count=20)
         self.assertEqual(self.compare().returncode, 0)
+
+    def test_more_instructions_fail_and_are_named(self):
+        before = {**self.document, "instructions": {"whole_call": 1000, "find_entry": 300}}
+        for after, status, text in (({"whole_call": 1020, "find_entry": 300}, 1, "whole_call: 1000 -> 1020 instructions"),
+                                    ({"whole_call": 1005, "find_entry": 250}, 0, "find_entry: 300 -> 250 instructions")):
+            done = self.run_main(compare, self.write("before.json", before),
+                                 self.write("after.json", {**self.document, "instructions": after}))
+            self.assertEqual(done.returncode, status, done.stdout)
+            self.assertIn(text, done.stdout)
 
     def test_what_is_lost_fails(self):
         lost = copy.deepcopy(self.document["workloads"].pop())
