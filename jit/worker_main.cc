@@ -67,7 +67,7 @@ class Answer {
 // Ends the process when its host is gone or it has taken too much memory. The host's end is seen by
 // the number of our parent and not by the socket alone: a child that the host forked holds that
 // open. (PR_SET_PDEATHSIG will not do: it is sent when the thread that spawned us ends.)
-void watch(const WorkerSetup setup, Answer& answer) {
+void watch(const WorkerSetup& setup, Answer& answer) {
   while (true) {
     std::this_thread::sleep_for(kWatchPeriod);
     if (::getppid() != setup.parent) ::_exit(0);

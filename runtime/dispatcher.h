@@ -92,8 +92,8 @@ class Dispatcher {
  private:
   // A call that missed, and what it needs.
   struct Wanted {
-    DeviceSupport* support;
-    const KernelRow* row;
+    DeviceSupport* support = nullptr;
+    const KernelRow* row = nullptr;
     EntryPlan plan;
     Device device;
     DeviceFacts facts;
@@ -102,7 +102,7 @@ class Dispatcher {
   // that nobody waits for a build that waits for a thread.
   struct Flight {
     Wanted wanted;
-    CompilePolicy policy;
+    CompilePolicy policy = CompilePolicy::block;
     bool started = false;  // guarded by the dispatcher's mutex, as the entry is until it has landed
     EntryRow* entry = nullptr;  // null: to be made
     Notification done;
