@@ -93,8 +93,6 @@ class Dispatcher {
   void set_tuner(std::function<bool(Kernel&)> tuner) { tuner_ = std::move(tuner); }
   // The kept entries; pointers stay valid as long as this object.
   std::vector<const EntryRow*> entries() const;
-  // How many there are, those that are not kept included.
-  std::size_t entry_count() const;
 
  private:
   // What a hit finds: the entry as its interface, and its row.

@@ -101,9 +101,4 @@ std::vector<const EntryRow*> Dispatcher::entries() const {
   return out;
 }
 
-std::size_t Dispatcher::entry_count() const {
-  MutexLock lock(mutex_);
-  return kept_.size() + passing_.size();
-}
-
 }  // namespace kiln::internal

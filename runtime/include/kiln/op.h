@@ -137,10 +137,10 @@ class KILN_EXPORT Op {
   // What sweeps of this instance and its sub-ops have found so far.
   std::vector<TuneReport> tune_reports() const;
 
-  // What has been built for an interface. For an instance that a target serves: the target's
-  // kernels, under the target's name, whatever the interface.
+  // What has been built for an interface and is kept (RuntimeOptions::max_entries). For an instance
+  // that a target serves: the target's kernels, under the target's name, whatever the interface.
   std::vector<BuiltEntry> built_entries(std::string_view interface) const;
-  // Every in-tree kernel of every entry and sub-op, each once.
+  // Every in-tree kernel of every kept entry and sub-op, each once; they live as long as the op.
   std::vector<Kernel*> iter_kernels() const;
   // The configuration in force: the first kernel's that has one, sub-ops' and targets' included.
   Config kernel_config() const;
