@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "cache/layer_tier.h"
+#include "cache/remote_records.h"
 
 #include <absl/strings/str_format.h>
 
@@ -47,7 +48,8 @@ std::map<std::string, std::string> records_of(const Pack& pack, const std::strin
 
 }  // namespace
 
-TuningFiles::TuningFiles(const TuningFilesOptions& options, FileSystem& fs) {
+TuningFiles::TuningFiles(const TuningFilesOptions& options, FileSystem& fs)
+    : remote_(options.remote) {
   if (!options.dir.empty()) {
     dir_ = std::make_unique<CacheDir>(
         fs, options.dir,
@@ -88,25 +90,42 @@ absl::StatusOr<std::optional<std::string>> TuningFiles::read(const CacheDir& dir
   return std::optional<std::string>();
 }
 
-absl::StatusOr<std::optional<std::string>> TuningFiles::find(const std::string& name) const {
+absl::StatusOr<std::optional<std::string>> TuningFiles::find(const std::string& name,
+                                                             const Usable& usable,
+                                                             bool ask_remote) const {
   KILN_RETURN_IF_ERROR(check_name(name));
+  const auto is_usable = [&](const std::optional<std::string>& text) {
+    return text && (usable == nullptr || usable(*text));
+  };
   std::optional<std::string> text;
   if (has_folder()) {
     KILN_ASSIGN_OR_RETURN(text, read(*dir_, name));
   }
+  if (is_usable(text)) return text;
   for (const auto& [is_folder, at] : layers_) {
-    if (text) break;
     if (is_folder) {
       KILN_ASSIGN_OR_RETURN(text, read(*folders_[at], name));
-    } else if (const auto record = packs_[at].find(name); record != packs_[at].end()) {
-      text = record->second;
+    } else {
+      const auto record = packs_[at].find(name);
+      text = record == packs_[at].end() ? std::nullopt : std::optional(record->second);
     }
+    if (is_usable(text)) return text;
   }
+  if (remote_ == nullptr || !ask_remote) return std::optional<std::string>();
+  KILN_ASSIGN_OR_RETURN(text, remote_->find(name));
+  if (!is_usable(text)) return std::optional<std::string>();
+  KILN_RETURN_IF_ERROR(keep(name, *text));
   return text;
 }
 
 absl::Status TuningFiles::put(const std::string& name, std::string_view text) const {
   KILN_RETURN_IF_ERROR(check_name(name));
+  absl::Status status = keep(name, text);
+  if (remote_ != nullptr) status.Update(remote_->put(name, text));
+  return status;
+}
+
+absl::Status TuningFiles::keep(const std::string& name, std::string_view text) const {
   if (dir_ == nullptr) return absl::OkStatus();
   return dir_->trouble(dir_->state().ok() ? dir_->write_file(dir_->tuning_folder(),
                                                              name + std::string(kSuffix), text)

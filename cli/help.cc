@@ -95,6 +95,7 @@ std::vector<Variable> environment() {
       {"KILN_COMPILE_DEADLINE", "seconds that a call waits for a build; 0: as long as it takes"},
       {"KILN_COMPILE_LIMIT", "seconds that one compilation may take"},
       {"KILN_COMPILE_MEMORY", "bytes that one compile worker may hold"},
+      {"KILN_MAX_ENTRIES", "built entries that one interface of an op keeps; 0: no limit"},
       {"KILN_COMPILE_WORKER", "the file of the compile worker"},
       {"KILN_COMPILER_MATCH", "any: what another compiler made is preferred to compiling"},
       {"KILN_JOBS", "compile workers at most; 0: compile in the process"},

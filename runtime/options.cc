@@ -138,6 +138,7 @@ RuntimeOptions RuntimeOptions::from_environment() {
   read_cache(options);
   read_remote(options.cache_remote);
   read_compiling(options);
+  read_number("KILN_MAX_ENTRIES", options.max_entries);
   options.kernel_path = env("KILN_KERNEL_PATH");
   options.nvrtc = env("KILN_NVRTC");
   options.cuda_home = env("CUDA_HOME");

@@ -73,6 +73,11 @@ struct RuntimeOptions {
   // KILN_COMPILE_DEADLINE: how long a call waits for what is not built; then it fails with
   // DeadlineExceeded, and the build goes on behind it. 0: as long as it takes.
   double compile_deadline_seconds = 0;
+  // KILN_MAX_ENTRIES: built entries that one interface of one op keeps; 0: no limit. A call beyond
+  // it is served more slowly: by an entry that is looked up under a lock, is not tuned and makes
+  // room for others again, so the call waits for its work. What was captured or had from
+  // `Op::kernel_for` is kept all the same. An eighth as many images that nobody uses stay loaded.
+  std::int64_t max_entries = 4096;
   bool strict_cache = false;
   bool use_tuned = true;    // KILN_TUNED=off: stored winners of tuning sweeps are left alone
   std::string kernel_path;  // KILN_KERNEL_PATH: embedded sources are read from here instead
