@@ -119,13 +119,13 @@ class RealFileSystem final : public FileSystem {
   }
 
   absl::StatusOr<FileInfo> stat(const Fd& fd) override {
-    struct ::stat st;
+    struct ::stat st {};
     if (::fstat(fd.get(), &st) != 0) return errno_status(errno, "fstat");
     return info_of(st);
   }
 
   absl::StatusOr<FileInfo> stat(const std::string& path) override {
-    struct ::stat st;
+    struct ::stat st {};
     if (::lstat(path.c_str(), &st) != 0) return failed(errno, "lstat", path);
     return info_of(st);
   }

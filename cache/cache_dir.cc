@@ -150,7 +150,7 @@ std::string CacheDir::lease_path(const CompileKey& key) const {
 }
 
 absl::Status CacheDir::make_folder(const std::string& folder) const {
-  const absl::Status there = check_folder(folder);
+  absl::Status there = check_folder(folder);
   if (!absl::IsNotFound(there)) return there;
   KILN_RETURN_IF_ERROR(make_dirs(fs_, group_ ? path_ : folder));
   if (group_) KILN_RETURN_IF_ERROR(make_shared_dirs(folder));

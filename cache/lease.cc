@@ -91,8 +91,7 @@ absl::StatusOr<LeaseFiles::Acquired> LeaseFiles::acquire(const CompileKey& key,
     return without(made);
 
   const std::optional<std::uint64_t> inode_before = artifact_inode(key);
-  std::optional<LeaseView> seen;
-  absl::Time seen_since;
+  Watched watched;
   absl::Duration pause = kFirstPoll;
   for (bool waited = false;; waited = true) {
     if (waited && built_meanwhile(key, inode_before)) return Acquired{.is_built = true};
@@ -101,29 +100,31 @@ absl::StatusOr<LeaseFiles::Acquired> LeaseFiles::acquire(const CompileKey& key,
     if (!absl::IsAlreadyExists(mine.status())) return without(mine.status());
     if (!waited) ++waits_;
 
-    absl::StatusOr<LeaseView> view = look(path);
-    if (!view.ok() && !absl::IsNotFound(view.status())) return without(view.status());
-    if (view.ok()) {
-      if (!seen || !same_view(*seen, *view)) {
-        seen = *std::move(view);
-        seen_since = steady_now();
-      }
-      if (is_stale(*seen, seen_since)) {
-        take_away(path, *seen);
-        seen.reset();
-        continue;
-      }
-    }
+    const absl::StatusOr<bool> cleared = clear_if_stale(path, watched);
+    if (!cleared.ok()) return without(cleared.status());
+    if (*cleared) continue;
     const absl::Time now = absl::Now();
     if (now >= deadline) {
+      const auto holder = watched.view ? watched.view->holder : std::nullopt;
       return absl::DeadlineExceededError(
           absl::StrFormat("cache: the lease of %s must become free before the deadline, got none; "
                           "process %d holds it",
-                          to_hex(key), seen && seen->holder ? seen->holder->pid : -1));
+                          to_hex(key), holder ? holder->pid : -1));
     }
     absl::SleepFor(std::min(pause, deadline - now));
     pause = std::min(pause * 1.5, kLastPoll);
   }
+}
+
+absl::StatusOr<bool> LeaseFiles::clear_if_stale(const std::string& path, Watched& watched) {
+  absl::StatusOr<LeaseView> view = look(path);
+  if (absl::IsNotFound(view.status())) return false;
+  KILN_RETURN_IF_ERROR(view.status());
+  if (!watched.view || !same_view(*watched.view, *view)) watched = {*std::move(view), steady_now()};
+  if (!is_stale(*watched.view, watched.since)) return false;
+  take_away(path, *watched.view);
+  watched.view.reset();
+  return true;
 }
 
 absl::StatusOr<std::shared_ptr<const void>> LeaseFiles::create(const std::string& path) {

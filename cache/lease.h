@@ -49,7 +49,14 @@ class LeaseFiles : public std::enable_shared_from_this<LeaseFiles> {
 
  private:
   absl::StatusOr<std::shared_ptr<const void>> create(const std::string& path);
+  // What a waiter saw last, and since when it has not changed.
+  struct Watched {
+    std::optional<LeaseView> view;
+    absl::Time since;
+  };
   absl::StatusOr<LeaseView> look(const std::string& path);
+  // Looks at somebody's lease, and takes it away (true) if it is stale.
+  absl::StatusOr<bool> clear_if_stale(const std::string& path, Watched& watched);
   bool is_stale(const LeaseView& view, absl::Time seen_since) const;
   void take_away(const std::string& path, const LeaseView& stale);
   bool built_meanwhile(const CompileKey& key, const std::optional<std::uint64_t>& inode_before);

@@ -147,7 +147,7 @@ absl::Status RedisConnection::send(std::string_view bytes, absl::Time deadline) 
 }
 
 absl::StatusOr<RedisReply> RedisConnection::receive(std::size_t max_bytes, absl::Time deadline) {
-  std::array<char, 16384> buffer;
+  std::array<char, 16384> buffer{};
   for (std::size_t received = 0;;) {
     void* reply = nullptr;
     if (::redisReaderGetReply(reader_.get(), &reply) != REDIS_OK)

@@ -101,8 +101,8 @@ class Dispatcher {
   static constexpr int kHitWords = 2;
   // A call that missed, and what it needs.
   struct Wanted {
-    DeviceSupport* support;
-    const KernelRow* row;
+    DeviceSupport* support = nullptr;
+    const KernelRow* row = nullptr;
     EntryPlan plan;
     Device device;
     DeviceFacts facts;
@@ -111,7 +111,7 @@ class Dispatcher {
   // that nobody waits for a build that waits for a thread.
   struct Flight {
     Wanted wanted;
-    CompilePolicy policy;
+    CompilePolicy policy = CompilePolicy::block;
     bool started = false;  // guarded by the dispatcher's mutex, as the entry is until it has landed
     std::shared_ptr<EntryRow> entry;  // null: to be made
     Notification done;

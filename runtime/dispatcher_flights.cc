@@ -167,7 +167,7 @@ absl::Status Dispatcher::load(Kernel& kernel, std::size_t ordinal, const Flight&
   const std::optional<TuneRecord> record =
       find_record(runtime_, *wanted.support, kernel, key_of(wanted, ordinal));
   if (record) {
-    const absl::Status loaded = load_with(record->report.winner);
+    absl::Status loaded = load_with(record->report.winner);
     if (loaded.ok()) {
       runtime_.tuned_loads.fetch_add(1, std::memory_order_relaxed);
       return loaded;

@@ -102,8 +102,7 @@ absl::Status Op::call(const Stream& stream, std::span<const Tensor* const> input
     const int found = core_->memory().find(words, count, kernels);
     if (found >= 0) {
       const std::span<const void* const> served(kernels, static_cast<std::size_t>(found));
-      const absl::Status status =
-          execute(CallView(stream, inputs, outputs, served, execution_params));
+      absl::Status status = execute(CallView(stream, inputs, outputs, served, execution_params));
       if (!core_->options().record_calls || !status.ok()) return status;
       core_->record(stream, inputs, outputs, served);
       return status;

@@ -39,61 +39,48 @@
 #include "rms_norm_stream.h"
 #include "rms_norm_warp.h"
 
+#include <string>
+#include <utility>
+
 namespace kiln {
+namespace {
+
+// An op and its implementations, whose keys are the form's name and that of the placement.
+template <class OpT, class Block, class Warp, class Cluster, class Stream, class ClusterStream>
+void add_form(Registry& registry, const std::string& name, Reference reference) {
+  registry.add_op<OpT>();
+  registry.add_reference(OpT::signature().op, std::move(reference));
+  registry.add<OpT, Block>(name);
+  registry.add<OpT, Warp>(name + "_warp");
+  registry.add<OpT, Cluster>(name + "_cluster");
+  registry.add<OpT, Stream>(name + "_stream");
+  registry.add<OpT, ClusterStream>(name + "_cluster_stream");
+}
+
+}  // namespace
 
 void register_row_norms(Registry& registry) {
-  registry.add_op<LayerNormFwdOp>();
-  registry.add_reference("LayerNormFwdOp", layer_norm_reference);
-  registry.add<LayerNormFwdOp, LayerNormKernel>("layer_norm");
-  registry.add<LayerNormFwdOp, LayerNormWarpKernel>("layer_norm_warp");
-  registry.add<LayerNormFwdOp, LayerNormClusterKernel>("layer_norm_cluster");
-  registry.add<LayerNormFwdOp, LayerNormStreamKernel>("layer_norm_stream");
-  registry.add<LayerNormFwdOp, LayerNormClusterStreamKernel>("layer_norm_cluster_stream");
-
-  registry.add_op<RMSNormFwdOp>();
-  registry.add_reference("RMSNormFwdOp", rms_norm_reference);
-  registry.add<RMSNormFwdOp, RMSNormKernel>("rms_norm");
-  registry.add<RMSNormFwdOp, RMSNormWarpKernel>("rms_norm_warp");
-  registry.add<RMSNormFwdOp, RMSNormClusterKernel>("rms_norm_cluster");
-  registry.add<RMSNormFwdOp, RMSNormStreamKernel>("rms_norm_stream");
-  registry.add<RMSNormFwdOp, RMSNormClusterStreamKernel>("rms_norm_cluster_stream");
-
-  registry.add_op<FusedAddLayerNormFwdOp>();
-  registry.add_reference("FusedAddLayerNormFwdOp", fused_add_layer_norm_reference);
-  registry.add<FusedAddLayerNormFwdOp, FusedAddLayerNormKernel>("fused_add_layer_norm");
-  registry.add<FusedAddLayerNormFwdOp, FusedAddLayerNormWarpKernel>("fused_add_layer_norm_warp");
-  registry.add<FusedAddLayerNormFwdOp, FusedAddLayerNormClusterKernel>(
-      "fused_add_layer_norm_cluster");
-  registry.add<FusedAddLayerNormFwdOp, FusedAddLayerNormStreamKernel>(
-      "fused_add_layer_norm_stream");
-  registry.add<FusedAddLayerNormFwdOp, FusedAddLayerNormClusterStreamKernel>(
-      "fused_add_layer_norm_cluster_stream");
-
-  registry.add_op<FusedAddRMSNormFwdOp>();
-  registry.add_reference("FusedAddRMSNormFwdOp", fused_add_rms_norm_reference);
-  registry.add<FusedAddRMSNormFwdOp, FusedAddRMSNormKernel>("fused_add_rms_norm");
-  registry.add<FusedAddRMSNormFwdOp, FusedAddRMSNormWarpKernel>("fused_add_rms_norm_warp");
-  registry.add<FusedAddRMSNormFwdOp, FusedAddRMSNormClusterKernel>("fused_add_rms_norm_cluster");
-  registry.add<FusedAddRMSNormFwdOp, FusedAddRMSNormStreamKernel>("fused_add_rms_norm_stream");
-  registry.add<FusedAddRMSNormFwdOp, FusedAddRMSNormClusterStreamKernel>(
-      "fused_add_rms_norm_cluster_stream");
-
-  registry.add_op<AdaLayerNormFwdOp>();
-  registry.add_reference("AdaLayerNormFwdOp", ada_layer_norm_reference);
-  registry.add<AdaLayerNormFwdOp, AdaLayerNormKernel>("ada_layer_norm");
-  registry.add<AdaLayerNormFwdOp, AdaLayerNormWarpKernel>("ada_layer_norm_warp");
-  registry.add<AdaLayerNormFwdOp, AdaLayerNormClusterKernel>("ada_layer_norm_cluster");
-  registry.add<AdaLayerNormFwdOp, AdaLayerNormStreamKernel>("ada_layer_norm_stream");
-  registry.add<AdaLayerNormFwdOp, AdaLayerNormClusterStreamKernel>("ada_layer_norm_cluster_stream");
-
-  registry.add_op<AdaLayerNormZeroFwdOp>();
-  registry.add_reference("AdaLayerNormZeroFwdOp", ada_layer_norm_zero_reference);
-  registry.add<AdaLayerNormZeroFwdOp, AdaLayerNormZeroKernel>("ada_layer_norm_zero");
-  registry.add<AdaLayerNormZeroFwdOp, AdaLayerNormZeroWarpKernel>("ada_layer_norm_zero_warp");
-  registry.add<AdaLayerNormZeroFwdOp, AdaLayerNormZeroClusterKernel>("ada_layer_norm_zero_cluster");
-  registry.add<AdaLayerNormZeroFwdOp, AdaLayerNormZeroStreamKernel>("ada_layer_norm_zero_stream");
-  registry.add<AdaLayerNormZeroFwdOp, AdaLayerNormZeroClusterStreamKernel>(
-      "ada_layer_norm_zero_cluster_stream");
+  add_form<LayerNormFwdOp, LayerNormKernel, LayerNormWarpKernel, LayerNormClusterKernel,
+           LayerNormStreamKernel, LayerNormClusterStreamKernel>(registry, "layer_norm",
+                                                                layer_norm_reference);
+  add_form<RMSNormFwdOp, RMSNormKernel, RMSNormWarpKernel, RMSNormClusterKernel,
+           RMSNormStreamKernel, RMSNormClusterStreamKernel>(registry, "rms_norm",
+                                                            rms_norm_reference);
+  add_form<FusedAddLayerNormFwdOp, FusedAddLayerNormKernel, FusedAddLayerNormWarpKernel,
+           FusedAddLayerNormClusterKernel, FusedAddLayerNormStreamKernel,
+           FusedAddLayerNormClusterStreamKernel>(registry, "fused_add_layer_norm",
+                                                 fused_add_layer_norm_reference);
+  add_form<FusedAddRMSNormFwdOp, FusedAddRMSNormKernel, FusedAddRMSNormWarpKernel,
+           FusedAddRMSNormClusterKernel, FusedAddRMSNormStreamKernel,
+           FusedAddRMSNormClusterStreamKernel>(registry, "fused_add_rms_norm",
+                                               fused_add_rms_norm_reference);
+  add_form<AdaLayerNormFwdOp, AdaLayerNormKernel, AdaLayerNormWarpKernel, AdaLayerNormClusterKernel,
+           AdaLayerNormStreamKernel, AdaLayerNormClusterStreamKernel>(registry, "ada_layer_norm",
+                                                                      ada_layer_norm_reference);
+  add_form<AdaLayerNormZeroFwdOp, AdaLayerNormZeroKernel, AdaLayerNormZeroWarpKernel,
+           AdaLayerNormZeroClusterKernel, AdaLayerNormZeroStreamKernel,
+           AdaLayerNormZeroClusterStreamKernel>(registry, "ada_layer_norm_zero",
+                                                ada_layer_norm_zero_reference);
 }
 
 }  // namespace kiln

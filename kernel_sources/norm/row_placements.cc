@@ -112,7 +112,7 @@ Refusal BlockRows::refusal(const LayerNormCall& call) {
     return refuse("serves rows of at most ", kBlockBytes,
                   " bytes, which a block holds in registers, got ", bytes_of(call));
   }
-  if (const Refusal base = RowNormKernel::refusal(call)) return base;
+  if (Refusal base = RowNormKernel::refusal(call)) return base;
   if (call.n / vec_of(call) > kBlockPacks) {
     return refuse("serves rows of at most ", kBlockPacks, " accesses, 8 a thread, got ",
                   call.n / vec_of(call), " of ", vec_of(call), " elements");
@@ -252,7 +252,7 @@ Refusal LongClusterRows::refusal(const LayerNormCall& call) {
     return refuse("serves rows of at most ", kLongClusterBytes, " bytes, which 8 blocks hold, got ",
                   bytes_of(call));
   }
-  if (const Refusal base = RowNormKernel::refusal(call)) return base;
+  if (Refusal base = RowNormKernel::refusal(call)) return base;
   if (vec_of(call) * size_of(call.dtype) != 16) {
     return refuse("serves accesses of 16 bytes: narrower ones fill the registers, got ",
                   vec_of(call) * size_of(call.dtype));
