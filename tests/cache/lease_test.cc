@@ -15,7 +15,9 @@
 #include <optional>
 #include <signal.h>
 #include <string>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 #include <utime.h>
 #include <vector>
@@ -66,6 +68,23 @@ TEST_F(LeaseTest, ReleasedByTheDestructorAndByAssignment) {
   Lease lease = *store->lease(key_, in(absl::Seconds(5)));
   lease = Lease();
   EXPECT_TRUE(files_below(dir_.path()).empty());
+}
+
+// Guards: a child that waits for a thread that only its parent has.
+TEST_F(LeaseTest, AForkedChildCanEndAndLeavesItsParentsLease) {
+  auto store = open(absl::Seconds(60));
+  auto lease = store->lease(key_, in(absl::Seconds(5)));
+  ASSERT_THAT(lease, is_ok());
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    *lease = Lease();
+    store.reset();
+    ::_exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(files_below(dir_.path()).size(), 1u);
 }
 
 TEST_F(LeaseTest, ALeaseMayOutliveItsStore) {

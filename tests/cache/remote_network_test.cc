@@ -136,6 +136,22 @@ TEST_F(RemoteUrlTest, AUrlThatIsNoneIsOneWarningWithoutItsSecrets) {
   }
 }
 
+TEST_F(RemoteUrlTest, ATokenIsBorneInsteadOfUserAndPasswordAndIsShownNowhere) {
+  server_ = testing::make_nginx_server({.token = "t0ken-right"});
+  StoreOptions with = options();
+  with.remote.token = "t0ken-right";
+  with.remote.user = "kilnuser";
+  with.remote.password = "s3cret";
+  put_and_flush(make_artifact(1), with);
+  with.remote.token = "t0ken-wrong";
+  const auto store = make_store(with);
+  EXPECT_FALSE((*store->find(make_artifact(1))).has_value());
+  EXPECT_EQ(stats_of(*store).errors, 1);
+  EXPECT_THAT(log(), HasSubstr("credentials"));
+  for (const char* secret : {"t0ken", "kilnuser", "s3cret"})
+    EXPECT_THAT(log(), Not(HasSubstr(secret)));
+}
+
 TEST_F(RemoteUrlTest, APathThatTheStoreDoesNotHaveIsAnErrorAndNoMiss) {
   server_ = testing::make_bazel_like_server();
   const std::string base = "http://127.0.0.1:" + std::to_string(server_->port());

@@ -1,11 +1,12 @@
-// What reads bytes that a stranger may have written: artifact files and packs. With clang this is a
-// libFuzzer target (KILN_LIBFUZZER); else a program that mutates good files itself, for a number of
-// seconds (the test command runs it under AddressSanitizer too):
+// What reads bytes that a stranger may have written: artifact files, values of remote stores,
+// packs. With clang this is a libFuzzer target (KILN_LIBFUZZER); else a program that mutates good
+// files itself, for a number of seconds (the test command runs it under AddressSanitizer too):
 //   fuzz_readers SECONDS [SEED]
 #include "base/hash128.h"
 #include "cache/artifact.h"
 #include "cache/bytes.h"
 #include "cache/pack.h"
+#include "cache/remote_value.h"
 #include "tests/support/artifacts.h"
 
 #include <chrono>
@@ -28,7 +29,12 @@ using kiln::testing::share;
 
 // Whatever parses must be a fixed point: written again and read again it is the same.
 void read_artifact(std::string_view bytes) {
+  // As a value of a remote store it is the same, or refused; unsigned always where a key is wanted.
+  const auto value = read_remote_value(bytes, {});
+  const auto trusted = read_remote_value(bytes, {.required = true, .keys = {PublicKey()}});
+  if (trusted.ok()) std::abort();
   const auto parsed = parse_artifact(bytes);
+  if (value.ok() && parsed.ok() && !kiln::testing::same_artifact(*value, *parsed)) std::abort();
   if (!parsed.ok()) return;
   const auto again = parse_artifact(serialize(*parsed));
   if (!again.ok() || !kiln::testing::same_artifact(*parsed, *again)) std::abort();
@@ -96,10 +102,12 @@ std::vector<std::string> corpus() {
   for (int i = 0; i < 4; ++i) contents.artifacts.push_back(share(make_artifact(i, 100)));
   contents.tuning = {{"a", "{}"}, {"b", "[1]"}};
   const std::string pack = *make_pack(contents);
+  const SigningKey key;  // the same bytes at every start
   std::vector<std::string> out;
   for (const char flags : {'\0', '\1'}) {
     out.push_back(flags + serialize(make_artifact(1)));
     out.push_back(flags + serialize(make_artifact(2, 5000)));
+    out.push_back(flags + make_remote_value(make_artifact(1), &key));
   }
   for (const char flags : {'\2', '\3'}) {
     out.push_back(flags + pack);

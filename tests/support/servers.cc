@@ -142,6 +142,9 @@ class NginxServer final : public StoreServer {
         options_.tls ? " ssl; ssl_certificate cert.pem; ssl_certificate_key key.pem;" : ";";
     const std::string users =
         options_.password.empty() ? "" : "auth_basic kiln; auth_basic_user_file users;";
+    const std::string bearer = options_.token.empty() ? ""
+                                                      : "if ($http_authorization != \"Bearer " +
+                                                            options_.token + "\") { return 401; }";
     return "daemon off; master_process off; pid nginx.pid;\n"
            "events {}\n"
            "http {\n"
@@ -152,7 +155,7 @@ class NginxServer final : public StoreServer {
            std::to_string(port_) + tls +
            "\n    root .; client_max_body_size 64m; dav_methods PUT; create_full_put_path on;\n   "
            " " +
-           users + (like_bazel_ ? kBazelRules : "") + "\n  }\n}\n";
+           users + bearer + (like_bazel_ ? kBazelRules : "") + "\n  }\n}\n";
   }
 
   // What server/http.go of bazel-remote looks at, with --disable_http_ac_validation.

@@ -15,6 +15,7 @@ namespace kiln::testing {
 struct ServerOptions {
   bool tls = false;  // with a certificate for 127.0.0.1 that only `ca_file()` vouches for
   std::string user, password;
+  std::string token;  // nginx: who does not bear it is refused
 };
 
 // A store in which a test can look and change things behind the cache's back. Names are those of
