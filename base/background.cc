@@ -46,7 +46,7 @@ void Background::work(State& state) {
 }
 
 void Background::run(std::function<void()> job) {
-  bool nobody = false;
+  std::function<void()> ours;  // there is no thread to do it
   {
     MutexLock lock(state_->mutex);
     state_->jobs.push_back(std::move(job));
@@ -55,16 +55,15 @@ void Background::run(std::function<void()> job) {
       try {
         threads_.emplace_back([&state = *state_] { work(state); });
       } catch (const std::system_error&) {
-        nobody = threads_.empty();
+        if (threads_.empty()) {
+          ours = std::move(state_->jobs.front());
+          state_->jobs.pop_front();
+        }
       }
-    }
-    if (nobody) {
-      job = std::move(state_->jobs.front());
-      state_->jobs.pop_front();
     }
     state_->changed.notify_all();
   }
-  if (nobody) job();
+  if (ours) ours();
 }
 
 }  // namespace kiln

@@ -119,13 +119,13 @@ class RealFileSystem final : public FileSystem {
   }
 
   absl::StatusOr<FileInfo> stat(const Fd& fd) override {
-    struct ::stat st;
+    struct ::stat st {};
     if (::fstat(fd.get(), &st) != 0) return errno_status(errno, "fstat");
     return info_of(st);
   }
 
   absl::StatusOr<FileInfo> stat(const std::string& path) override {
-    struct ::stat st;
+    struct ::stat st {};
     if (::lstat(path.c_str(), &st) != 0) return failed(errno, "lstat", path);
     return info_of(st);
   }
@@ -193,8 +193,6 @@ class RealFileSystem final : public FileSystem {
     if (size == 0) return Mapping();
     void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
     if (data == MAP_FAILED) return errno_status(errno, "mmap");
-    // A hint alone: a cold file is read ahead in large pieces, beside what the caller does.
-    ::madvise(data, size, MADV_WILLNEED);
     return Mapping(data, size);
   }
 

@@ -15,7 +15,7 @@ namespace kiln {
 struct Hash128 {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
-  auto operator<=>(const Hash128&) const = default;
+  auto operator<=>(const Hash128&) const = default;  // NOLINT(modernize-use-nullptr): no pointer
 };
 
 KILN_EXPORT Hash128 hash128(std::string_view bytes);

@@ -4,7 +4,8 @@
     python3 bench/compare.py before.json after.json [--threshold 2] [--contender kiln]
 
 A timing has moved when its medians differ by more than the threshold and by more than both runs' noise together
-(docs/benchmarks.md). Exit status: 0 nothing became slower or was lost, 1 something did, 2 wrong usage, or files that
+(docs/benchmarks.md); counts of instructions when they differ by more than 1 %. Exit status: 0 nothing became slower,
+longer or was lost, 1 something did, 2 wrong usage, or files that
 cannot be compared.
 """
 import argparse
@@ -44,6 +45,19 @@ def print_list(title, lines):
         print("\n".join(lines))
 
 
+INSTRUCTIONS_THRESHOLD = 1  # percent: counts do not depend on the machine, only a little on addresses
+
+
+def moved_counts(before, after, args):
+    """Instruction counts that moved: those that grew, and all, as lines."""
+    old, new = before.get("instructions") or {}, after.get("instructions") or {}
+    if args.contender not in ("", "kiln"):
+        return [], []
+    moved = [k for k in old if k in new and old[k] > 0 and abs(new[k] / old[k] - 1) * 100 > INSTRUCTIONS_THRESHOLD]
+    line = lambda k: f"  {k}: {old[k]} -> {new[k]} instructions ({(new[k] / old[k] - 1) * 100:+.1f} %)"
+    return [line(k) for k in moved if new[k] > old[k]], [line(k) for k in moved if new[k] < old[k]]
+
+
 def compare(before, after, args):
     old, new = timings(before, args.contender), timings(after, args.contender)
     both = [k for k in old if k in new]
@@ -57,24 +71,27 @@ def compare(before, after, args):
     slower = sorted((k for k in moved if ratio(k) > 1), key=ratio, reverse=True)
     faster = sorted((k for k in moved if ratio(k) < 1), key=ratio)
     lost = [k for k in old if k not in new]
+    more, fewer = moved_counts(before, after, args)
     print_list("not like for like", ["  " + d for d in differences(before, after)])
     print_list("slower", [line_of(k, old[k], new[k]) for k in slower])
     print_list("faster", [line_of(k, old[k], new[k]) for k in faster])
+    print_list("more instructions", more)
+    print_list("fewer instructions", fewer)
     print_list("timed before, not now", [f"  {w}, {c}" for w, c in lost])
     print_list("new", [f"  {w}, {c}" for w, c in new if (w, c) not in old])
     print_list("not compared, timed by another clock", [f"  {w}, {c}" for w, c in other_clock])
     print(f"{len(slower)} slower, {len(faster)} faster, {len(both) - len(moved)} within noise or {args.threshold:g} %, "
           f"{len(lost)} lost; {before['commit'] or 'before'} -> {after['commit'] or 'after'}")
-    return 1 if slower or lost else 0
+    return 1 if slower or lost or more else 0
 
 
-def main():
+def main(argv=None):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("before")
     p.add_argument("after")
     p.add_argument("--threshold", type=float, default=2, help="percent below which nothing is said; 2")
     p.add_argument("--contender", default="", help="only this one: kiln, torch, copy, ...")
-    args = p.parse_args()
+    args = p.parse_args(argv)
     if not args.threshold >= 0:
         p.error(f"--threshold: must be 0 or more, in percent: got {args.threshold}")
     try:

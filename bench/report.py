@@ -16,6 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 from results_file import ResultsError, beyond_noise, read, timed  # noqa: E402
 
+LAUNCH = "driver launch alone"  # of host times: a floor, no peer
 TOLERATED_DIFFERENCE = 0.05  # of a peer's result from Kiln's, relative to 1 + |value|
 
 
@@ -29,18 +30,32 @@ def without_folders(command):
     return re.sub(r"(?<![^\s=])/\S*/", "", command)
 
 
+def product_rate(document):
+    """Operations a second of the run's fastest matrix product, whoever's it is; None without one."""
+    rates = [w["flops"] / c["us"]["median"] * 1e6 for w in document["workloads"] if w["family"] == "gemm"
+             for c in timed(w).values() if c["name"] != "copy"]
+    return max(rates, default=None)
+
+
 def floor_us(document, workload):
-    """The least a kernel that moves these bytes can take: at the rate of the fastest copy, or an empty kernel's time."""
+    """The least a kernel can take: its bytes at the rate of the fastest copy, a product's operations at the rate of the
+    fastest product, or an empty kernel's time."""
     floor = document.get("floor")
+    if LAUNCH in timed(workload):
+        return timed(workload)[LAUNCH]["us"]["median"]
     if not floor or not workload.get("bytes"):
         return None
-    return max(workload["bytes"] / floor["bytes_per_second"] * 1e6, floor["empty_kernel_us"]["median"])
+    operations = workload.get("flops", 0) if workload["family"] == "gemm" else 0
+    return max(workload["bytes"] / floor["bytes_per_second"] * 1e6, floor["empty_kernel_us"]["median"],
+               operations / product_rate(document) * 1e6 if operations else 0)
 
 
 def copy_us(contenders, workload):
     """A copy's time for the workload's bytes; one that moved fewer is scaled up."""
     copy = contenders.get("copy")
-    return copy and copy["us"]["median"] * max(1, workload["bytes"] / copy.get("bytes", workload["bytes"]))
+    if not copy or not workload.get("bytes"):
+        return None
+    return copy["us"]["median"] * max(1, workload["bytes"] / copy.get("bytes", workload["bytes"]))
 
 
 class Row:
@@ -50,7 +65,8 @@ class Row:
         self.name, self.workload = workload["name"], workload
         self.all = timed(workload)
         self.kiln = self.all.get("kiln")
-        self.peers = {n: c for n, c in self.all.items() if n != "copy" and n.split()[0] != "kiln"}
+        self.peers = {n: c for n, c in self.all.items()
+                      if n not in ("copy", LAUNCH) and n.split()[0] != "kiln"}
         self.copy = copy_us(self.all, workload)
         self.floor = floor_us(document, workload)
         self.published = published.get(self.name)
@@ -98,19 +114,24 @@ def cell(contender, flag=""):
 
 
 def family_table(rows, peers):
-    head = ["workload", "Kiln", "p10–p90", *peers, "floor", "copy", "published (goal)", "floor / Kiln",
-            "best peer / Kiln", "goal / Kiln"]
-    body = []
-    for r in rows:
-        pub = r.published
-        body.append([
-            r.name, cell(r.kiln, "kiln"), f"{number(r.kiln['us']['p10'])}–{number(r.kiln['us']['p90'])}",
-            *[cell(r.peers.get(p)) for p in peers], number(r.floor), number(r.copy),
-            f"{pub['us']:g} {pub['by']} ({pub['goal_us']:g})" if pub else "–",
-            ratio(r.floor and r.floor / r.us),
-            f"{ratio(r.best_ratio())} {r.best}" + (" **miss**" if r.behind() else "") if r.best else "–",
-            ratio(pub["goal_us"] / r.us) + (" **miss**" if r.goal_missed() else "") if pub else "–"])
-    return table(head, body)
+    """A column that no workload has anything in is left out."""
+    def best(r):
+        return f"{ratio(r.best_ratio())} {r.best}" + (" **miss**" if r.behind() else "") if r.best else "–"
+
+    def published(r):
+        return f"{r.published['us']:g} {r.published['by']} ({r.published['goal_us']:g})" if r.published else "–"
+
+    def goal(r):
+        return ratio(r.published["goal_us"] / r.us) + (" **miss**" if r.goal_missed() else "") if r.published else "–"
+    columns = [("workload", lambda r: r.name), ("Kiln", lambda r: cell(r.kiln, "kiln")),
+               ("p10–p90", lambda r: f"{number(r.kiln['us']['p10'])}–{number(r.kiln['us']['p90'])}"),
+               *[(p, lambda r, p=p: cell(r.peers.get(p))) for p in peers],
+               ("floor", lambda r: number(r.floor)), ("copy", lambda r: number(r.copy)), ("published (goal)", published),
+               ("floor / Kiln", lambda r: ratio(r.floor and r.floor / r.us)), ("best peer / Kiln", best),
+               ("goal / Kiln", goal)]
+    filled = [(name, cells) for name, cells in ((name, [of(r) for r in rows]) for name, of in columns)
+              if any(c != "–" for c in cells)]
+    return table([name for name, _ in filled], list(zip(*[cells for _, cells in filled])))
 
 
 def geometric_mean(values):
@@ -143,16 +164,18 @@ def summary(rows, peers):
 def misses(rows):
     behind = sorted((r for r in rows if r.behind()), key=Row.best_ratio)
     missed = sorted((r for r in rows if r.goal_missed()), key=lambda r: r.published["goal_us"] / r.us)
+    def by(times, word):
+        return f"{(times - 1) * 100:.0f} % {word}" if times < 3 else f"{times:.1f} times as long"
     lines = [f"- {r.name}: {number(r.us)} us, {r.best} {number(r.peers[r.best]['us']['median'])} us "
-             f"({(1 / r.best_ratio() - 1) * 100:.0f} % slower)" for r in behind]
+             f"({by(1 / r.best_ratio(), 'slower')})" for r in behind]
     lines = ["Slower than the fastest peer, by more than noise:", "", *(lines or ["- none"])]
     goals = [f"- {r.name}: {number(r.us)} us, goal {r.published['goal_us']:g} us "
-             f"({(r.us / r.published['goal_us'] - 1) * 100:.0f} % over), published {r.published['us']:g} us by "
+             f"({by(r.us / r.published['goal_us'], 'over')}), published {r.published['us']:g} us by "
              f"{r.published['by']}" for r in missed]
     return lines + ["", "Over the goal:", "", *(goals or ["- none"])]
 
 
-def left_out(document, workloads):
+def left_out(workloads):
     """Every contender that has no figure, and why: nothing is dropped in silence."""
     reasons = {}
     for w in workloads:
@@ -160,11 +183,31 @@ def left_out(document, workloads):
             if "us" not in c:
                 why = str(c.get("error") or c.get("unavailable"))
                 reasons.setdefault((c["name"], re.sub(r"\b\d+\b", "N", why)), []).append((w["name"], why))
-    lines = [f"- {name}, {len(hits)} workload{'s' * (len(hits) > 1)}: "
-             f"{hits[0][1]}" + (f" ({hits[0][0]})" if len(hits) == 1 else "")
-             for (name, _), hits in sorted(reasons.items())]
-    lines += [f"- {name}: {note}" for name, note in (document.get("peers") or {}).items() if "unavailable" in note]
-    return lines + [f"- not run: {n['name']}: {n['reason']}" for n in document.get("not_run") or []]
+    return [f"- {name}, {len(hits)} workload{'s' * (len(hits) > 1)}: "
+            f"{hits[0][1]}" + (f" ({hits[0][0]})" if len(hits) == 1 else "")
+            for (name, _), hits in sorted(reasons.items())]
+
+
+def not_there(document):
+    """Peers that could not be had at all, and what was not run."""
+    lines = [f"- {name}: {note}" for name, note in (document.get("peers") or {}).items() if "unavailable" in note]
+    reasons = {}
+    for n in document.get("not_run") or []:
+        reasons.setdefault(str(n["reason"]).split("\n")[-1], []).append(n["name"])
+    return lines + [f"- not run: {', '.join(names)}: {why}" for why, names in reasons.items()]
+
+
+def percentiles(rows):
+    """Of latencies: those that were written beside the median."""
+    rows = [r for r in rows if "percentiles_us" in r.kiln]
+    if not rows:
+        return []
+    shares = [p for p, _ in rows[0].kiln["percentiles_us"]]
+    extra = list(rows[0].kiln.get("beside", {}))
+    body = [[r.name, *[number(us * 1e-3) for _, us in r.kiln["percentiles_us"] if _ in shares],
+             *[f"{r.kiln['beside'].get(e, 0):g}" for e in extra]] for r in rows]
+    return ["", "Milliseconds by percentile:", "",
+            *table(["state", *["max" if p == 1 else f"p{p * 100:g}" for p in shares], *extra], body)]
 
 
 def heading(document, page_commands):
@@ -174,7 +217,10 @@ def heading(document, page_commands):
              ("toolkit", version(m.get("toolkit", "–"))), ("commit", document["commit"] or "not given"),
              ("kernel timer", m.get("cupti")), ("host", m.get("host") or f"{m.get('host_threads', '?')} threads")]
     facts += [(k, str(method[k])) for k in ("clock", "l2", "order", "graph") if k in method]
-    facts += [("peers", ", ".join(f"{k} {v}" for k, v in (document.get("peers") or {}).items()))]
+    facts += [("peers", ", ".join(f"{k} {v}" for k, v in (document.get("peers") or {}).items()
+                                  if "unavailable" not in v))]
+    rate = product_rate(document)
+    facts += [("fastest product", rate and f"{rate * 1e-12:.0f} TFLOP/s")]
     states = [w["state"] for w in document["workloads"] if w.get("state")]
     if states:
         span = lambda f: "–".join(sorted({f"{v(s[f] for s in states):.0f}" for v in (min, max)}, key=float))
@@ -186,7 +232,8 @@ def heading(document, page_commands):
 
 
 NOTES = """Times are microseconds, medians. Floor: the bytes that must move, at the rate of this device's fastest copy, or an
-empty kernel's time if that is longer; small workloads can lie below the copy, whose start costs more than a kernel's, and
+empty kernel's time if that is longer, of matrix products also their operations at the rate of this run's fastest product,
+and of a host time the driver's launch alone; small workloads can lie below the copy, whose start costs more than a kernel's, and
 no kernel that must read its input twice reaches the floor. Copy: a device copy that moves as many bytes, timed in the
 same rounds. Ratios above 1 mean that Kiln is faster. "miss" is more than noise against a peer (docs/benchmarks.md), and
 any excess over a goal. `!` timed by events, `≠` the peer's result differs from Kiln's. Published figures were measured by
@@ -194,25 +241,39 @@ others on their machines, and are goals, not peers of this run. A kernel whose r
 than it writes, can go a little below the floor."""
 
 
+def family_section(family, rows, plots):
+    peers = list(dict.fromkeys(n for r in rows for n in r.peers))
+    lines = ["", f"## {family}", "", *summary(rows, peers)]
+    for name, alt in plots:
+        lines += ["", f"![{alt}]({name})"]
+    for op in dict.fromkeys(r.workload.get("op", "") for r in rows):
+        lines += ["", *([f"### {op}", ""] if op else []),
+                  *family_table([r for r in rows if r.workload.get("op", "") == op], peers)]
+    lines += percentiles(rows)
+    if any(r.best or r.published for r in rows):
+        lines += ["", f"### Misses of {family}", "", *misses(rows)]
+    without = left_out([r.workload for r in rows])
+    if without:
+        lines += ["", f"### Without a figure in {family}", "", *without]
+    return lines
+
+
+def counts_section(document):
+    counts = document.get("instructions") or {}
+    return ["", "## Instructions of a call that hits", "", "By valgrind; they do not depend on the machine.", "",
+            *table(["path", "instructions"], [[n, f"{v:,}"] for n, v in counts.items()])] if counts else []
+
+
 def page(document, published, title, plots, commands):
     lines = [f"# {title}", "", "Generated by `bench/report.py`; do not edit.", "", *heading(document, commands), "", NOTES]
-    families = list(dict.fromkeys(w["family"] for w in document["workloads"]))
-    for family in families:
-        workloads = [w for w in document["workloads"] if w["family"] == family]
-        rows = [r for r in (Row(document, w, published) for w in workloads) if r.kiln]
-        peers = list(dict.fromkeys(n for r in rows for n in r.peers))
-        lines += ["", f"## {family}", "", *summary(rows, peers)]
-        for name, alt in plots.get(family, []):
-            lines += ["", f"![{alt}]({name})"]
-        ops = list(dict.fromkeys(r.workload.get("op", "") for r in rows))
-        for op in ops:
-            lines += ["", *([f"### {op}", ""] if op else []),
-                      *family_table([r for r in rows if r.workload.get("op", "") == op], peers)]
-        lines += ["", f"### Misses of {family}", "", *misses(rows)]
-        without = left_out(document, workloads)
-        if without:
-            lines += ["", f"### Without a figure in {family}", "", *without]
-    return "\n".join(lines) + "\n"
+    for family in dict.fromkeys(w["family"] for w in document["workloads"]):
+        rows = [Row(document, w, published) for w in document["workloads"] if w["family"] == family]
+        lines += family_section(family, [r for r in rows if r.kiln], plots.get(family, []))
+    lines += counts_section(document)
+    missing = not_there(document)
+    if missing:
+        lines += ["", "## Not there", "", *missing]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 
 
 def draw(document, published, out):
@@ -226,20 +287,20 @@ def draw(document, published, out):
     stem = os.path.splitext(out)[0]
     for family in dict.fromkeys(w["family"] for w in document["workloads"]):
         rows = [Row(document, w, published) for w in document["workloads"] if w["family"] == family]
-        rows = [r for r in rows if r.kiln and r.floor]
-        if rows:
-            name = stem if stem.endswith("-" + family) else f"{stem}-{family}"
-            plots[family] = [(os.path.basename(p), alt) for p, alt in report_plots.draw(document, family, rows, name)]
+        name = stem if stem.endswith("-" + family) else f"{stem}-{family.replace(' ', '-')}"
+        drawn = report_plots.draw(document, family, [r for r in rows if r.kiln], name, product_rate(document))
+        plots[family] = [(os.path.basename(p), alt) for p, alt in drawn]
     return plots
 
 
-def main():
+def main(argv=None):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("results", help="JSON of one run")
     p.add_argument("--out", required=True, help="the page, ending in .md")
     p.add_argument("--title", default="", help="without it: families and device")
     p.add_argument("--published", default=os.path.join(HERE, "published.jsonl"), help="others' figures and goals")
-    args = p.parse_args()
+    p.add_argument("--no-plots", action="store_true", help="the page alone")
+    args = p.parse_args(argv)
     if not args.out.endswith(".md"):
         p.error(f"--out: must end in .md: got {args.out!r}")
     try:
@@ -248,10 +309,11 @@ def main():
             raise ResultsError(f"{args.results}: must hold a workload that Kiln was timed on: got none")
         published = read_published(args.published)
         families = ", ".join(dict.fromkeys(w["family"] for w in document["workloads"]))
-        title = args.title or f"{families}, {document['machine'].get('device', 'host')}"
+        what = "kiln bench" if document["command"].startswith("kiln bench") else families
+        title = args.title or f"{what}, {document['machine'].get('device', 'host')}"
         commands = [document["command"], f"python3 bench/report.py {os.path.basename(args.results)} --out "
                                          f"{os.path.basename(args.out)}"]
-        plots = draw(document, published, args.out)
+        plots = {} if args.no_plots else draw(document, published, args.out)
         with open(args.out, "w", encoding="utf-8") as file:
             file.write(page(document, published, title, plots, commands))
     except (ResultsError, OSError) as e:

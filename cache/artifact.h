@@ -34,7 +34,7 @@ struct KeyField {
 struct CompileKey {
   Hash128 source;
   Hash128 compiler;
-  auto operator<=>(const CompileKey&) const = default;
+  auto operator<=>(const CompileKey&) const = default;  // NOLINT(modernize-use-nullptr): no pointer
 };
 
 // 64 hex digits: source, then compiler.

@@ -37,7 +37,7 @@ class NoSigpipe {
   NoSigpipe& operator=(const NoSigpipe&) = delete;
 
  private:
-  sigset_t before_;
+  sigset_t before_ = {};
   bool was_pending_ = false;
 };
 

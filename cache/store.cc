@@ -2,6 +2,7 @@
 
 #include <kiln/status.h>
 
+#include "base/clock.h"
 #include "base/file_system.h"
 #include "base/log.h"
 #include "cache/cache_dir.h"
@@ -86,10 +87,10 @@ class TieredStore final : public Store {
   }
 
   bool flush(absl::Duration wait) override {
-    const absl::Time end = absl::Now() + wait;
+    const absl::Time end = steady_now() + wait;
     bool all = true;
     for (const auto& writer : {writer_, remote_writer_}) {
-      if (writer != nullptr && !writer->flush(end - absl::Now())) all = false;
+      if (writer != nullptr && !writer->flush(end - steady_now())) all = false;
     }
     return all;
   }

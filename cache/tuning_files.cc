@@ -16,9 +16,8 @@ namespace {
 constexpr std::int64_t kMaxRecordBytes = 16 << 20;
 constexpr std::string_view kSuffix = ".json";
 
-std::string folder_of(const CacheDir& dir) { return dir.path() + "/tuning"; }
 std::string path_in(const CacheDir& dir, const std::string& name) {
-  return folder_of(dir) + "/" + name + std::string(kSuffix);
+  return dir.tuning_folder() + "/" + name + std::string(kSuffix);
 }
 
 bool is_name(const std::string& name) {
@@ -80,11 +79,10 @@ absl::StatusOr<std::optional<std::string>> TuningFiles::read(const CacheDir& dir
                                                              const std::string& name) {
   const std::string path = path_in(dir, name);
   const auto trusted = [&]() -> absl::StatusOr<std::string> {
-    KILN_RETURN_IF_ERROR(dir.check_folder(folder_of(dir)));
+    KILN_RETURN_IF_ERROR(dir.check_folder(dir.tuning_folder()));
     KILN_ASSIGN_OR_RETURN(const Fd fd, dir.fs().open_read(path));
-    KILN_ASSIGN_OR_RETURN(const FileInfo info, dir.fs().stat(fd));
-    KILN_RETURN_IF_ERROR(dir.check_file(info, path));
-    return read_all(dir.fs(), fd, kMaxRecordBytes);
+    FileInfo info;
+    return dir.read_file(fd, path, kMaxRecordBytes, info);
   };
   absl::StatusOr<std::string> text = trusted();
   if (text.ok()) return std::optional<std::string>(*std::move(text));
@@ -129,25 +127,9 @@ absl::Status TuningFiles::put(const std::string& name, std::string_view text) co
 
 absl::Status TuningFiles::keep(const std::string& name, std::string_view text) const {
   if (dir_ == nullptr) return absl::OkStatus();
-  const auto write = [&]() -> absl::Status {
-    KILN_RETURN_IF_ERROR(dir_->state());
-    FileSystem& fs = dir_->fs();
-    KILN_RETURN_IF_ERROR(dir_->make_folder(folder_of(*dir_)));
-    const std::string temp = folder_of(*dir_) + "/tmp." + unique_suffix();
-    const auto fill = [&]() -> absl::Status {
-      KILN_ASSIGN_OR_RETURN(const Fd fd, dir_->create_file(temp));
-      KILN_RETURN_IF_ERROR(write_all(fs, fd, text));
-      return fs.sync(fd);
-    };
-    absl::Status status = fill();
-    if (status.ok()) status = fs.rename(temp, path_in(*dir_, name));
-    if (!status.ok()) {
-      fs.unlink(temp).IgnoreError();
-      return status;
-    }
-    return fs.sync_dir(folder_of(*dir_));
-  };
-  return dir_->trouble(write());
+  return dir_->trouble(dir_->state().ok() ? dir_->write_file(dir_->tuning_folder(),
+                                                             name + std::string(kSuffix), text)
+                                          : dir_->state());
 }
 
 absl::StatusOr<bool> TuningFiles::remove(const std::string& name) const {
@@ -162,7 +144,7 @@ absl::StatusOr<bool> TuningFiles::remove(const std::string& name) const {
 absl::StatusOr<std::vector<std::pair<std::string, std::string>>> TuningFiles::list() const {
   std::vector<std::pair<std::string, std::string>> out;
   if (!has_folder()) return out;
-  const auto names = dir_->fs().list_dir(folder_of(*dir_));
+  const auto names = dir_->fs().list_dir(dir_->tuning_folder());
   if (absl::IsNotFound(names.status())) return out;
   KILN_RETURN_IF_ERROR(names.status());
   for (const std::string& file : *names) {

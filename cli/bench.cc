@@ -8,18 +8,23 @@
 #include "jit/process.h"
 
 #include <CLI/CLI.hpp>
+#include <absl/cleanup/cleanup.h>
+#include <absl/strings/ascii.h>
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
 #include <absl/time/clock.h>
 #include <absl/time/time.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <regex>
+#include <set>
+#include <string_view>
 #include <thread>
 #include <unistd.h>
 
@@ -41,10 +46,15 @@ struct BenchProgram {
   const char* means;
   bool is_google_benchmark;
   std::vector<std::string> quick, full;  // arguments
+  bool has_deadline = false;             // takes --deadline SECONDS
+  const char* unless = nullptr;          // not needed where this one has run
 };
 
 // Exit status of a program that cannot do its work on this machine.
 constexpr int kCannotDoHere = 3;
+
+// What a run without --full may take, and what its last program keeps of it to end.
+constexpr absl::Duration kQuickRun = absl::Minutes(8), kReserve = absl::Seconds(25);
 
 const std::vector<BenchProgram>& programs() {
   static const auto* const all = new std::vector<BenchProgram>{
@@ -73,12 +83,39 @@ const std::vector<BenchProgram>& programs() {
        false,
        {"24"},
        {"96"}},
+      {"count_instructions",
+       "host path",
+       "instructions of a call that hits, by valgrind",
+       false,
+       {},
+       {}},
+      {"tuning_cost",
+       "tuning cost",
+       "a search on the CPU backend, and the next process, which finds its record",
+       false,
+       {"3"},
+       {"9"}},
+      {"kiln_serving",
+       "serving",
+       "what users of a service feel, warm and cold; on a device where there is one",
+       false,
+       {"--device", "best", "--requests", "2000", "--rate", "500"},
+       {"--device", "best", "--requests", "20000", "--rate", "1000"}},
+      {"peers.py",
+       "kernels",
+       "the kernels beside other libraries, and their calls' host time; needs a device and PyTorch",
+       false,
+       {"--measure-ms", "40", "--prewarm", "12", "--peer-limit", "30"},
+       {"--prewarm", "8"},
+       /*has_deadline=*/true},
       {"gpu_bench",
        "kernels",
-       "the kernels on a device beside copies; needs one",
+       "the kernels beside copies, where peers.py cannot run; needs a device",
        false,
        {"--measure-ms", "25", "--no-graph"},
-       {}},
+       {},
+       /*has_deadline=*/false,
+       /*unless=*/"peers.py"},
   };
   return *all;
 }
@@ -150,9 +187,25 @@ Json workloads_of(const Json& google, const char* family) {
   return workloads;
 }
 
-// Runs one and adds what it found to `results`.
-absl::Status run_one(const BenchProgram& one, const fs::path& folder, const fs::path& scratch,
-                     const BenchArguments& arguments, Json& results) {
+// Adds what one program found.
+void merge(const BenchProgram& one, Json found, Json& results) {
+  Json workloads = one.is_google_benchmark ? workloads_of(found, one.family)
+                                           : found.value("workloads", Json::array());
+  for (Json& workload : workloads) results["workloads"].push_back(std::move(workload));
+  for (Json& skipped : found["not_run"]) results["not_run"].push_back(std::move(skipped));
+  for (const char* field : {"machine", "instructions", "peers"}) {
+    if (found.contains(field)) results[field].update(found[field]);
+  }
+  for (const char* field : {"method", "floor"}) {
+    if (found.contains(field)) results[field] = found[field];
+  }
+}
+
+// Runs one, until `end` if it takes a deadline, and adds what it found to `results`. False: it
+// cannot do its work on this machine.
+absl::StatusOr<bool> run_one(const BenchProgram& one, const fs::path& folder,
+                             const fs::path& scratch, const BenchArguments& arguments,
+                             absl::Time end, Json& results) {
   const fs::path file = scratch / (std::string(one.name) + ".json");
   std::vector<std::string> words = {(folder / one.name).string()};
   if (one.is_google_benchmark) {
@@ -162,27 +215,26 @@ absl::Status run_one(const BenchProgram& one, const fs::path& folder, const fs::
   }
   const std::vector<std::string>& more = arguments.full ? one.full : one.quick;
   words.insert(words.end(), more.begin(), more.end());
+  if (one.has_deadline && !arguments.full) {
+    const absl::Duration left = std::max(end - kReserve - absl::Now(), absl::Seconds(1));
+    words.insert(words.end(), {"--deadline", std::to_string(absl::ToInt64Seconds(left))});
+  }
   std::vector<std::string> environment;
   for (char** word = environ; *word != nullptr; ++word) environment.emplace_back(*word);
   KILN_ASSIGN_OR_RETURN(
       const jit::ProcessResult result,
       jit::run_process({.program = words[0], .arguments = words, .environment = environment}));
   if (result.exit_status == kCannotDoHere) {
-    results["not_run"].push_back({{"name", one.name}, {"reason", result.output}});
-    return absl::OkStatus();
+    const absl::string_view reason = absl::StripTrailingAsciiWhitespace(result.output);
+    results["not_run"].push_back({{"name", one.name}, {"reason", std::string(reason)}});
+    return false;
   }
   if (result.exit_status != 0)
     return absl::InternalError(absl::StrFormat("%s: must succeed: ended with status %d: %s",
                                                one.name, result.exit_status, result.output));
   KILN_ASSIGN_OR_RETURN(Json found, read_json(file, one.name));
-  Json workloads =
-      one.is_google_benchmark ? workloads_of(found, one.family) : found.at("workloads");
-  for (Json& workload : workloads) results["workloads"].push_back(std::move(workload));
-  if (found.contains("machine")) results["machine"].update(found["machine"]);
-  for (const char* field : {"method", "floor"}) {
-    if (found.contains(field)) results[field] = found[field];
-  }
-  return absl::OkStatus();
+  merge(one, std::move(found), results);
+  return true;
 }
 
 std::string processor_name() {
@@ -207,6 +259,8 @@ Json empty_results(const BenchArguments& arguments) {
            {{"host", absl::StrFormat("%s, %d threads", processor_name(), threads)},
             {"host_threads", threads},
             {"kiln", KILN_VERSION_STRING}}},
+          {"instructions", Json::object()},
+          {"peers", Json::object()},
           {"workloads", Json::array()},
           {"not_run", Json::array()}};
 }
@@ -222,6 +276,8 @@ void print_results(const Json& results) {
                   one.value("clock", "").c_str());
     }
   }
+  for (const auto& [name, count] : results["instructions"].items())
+    std::printf("%s: %d instructions\n", name.c_str(), count.get<int>());
   for (const Json& one : results["not_run"])
     std::printf("not run: %s: %s\n", one.value("name", "").c_str(),
                 one.value("reason", "").c_str());
@@ -235,10 +291,35 @@ absl::Status write_results(const std::string& file, const Json& results) {
   return absl::InvalidArgumentError("--json: must be a file that can be written: got " + file);
 }
 
+// All of `chosen`, in turn. One that fails costs its own results; the first such error is returned.
+absl::Status run_all(const std::vector<BenchProgram>& chosen, const fs::path& folder,
+                     const BenchArguments& arguments, Json& results) {
+  const absl::Time end = absl::Now() + kQuickRun;
+  std::string scratch = (fs::temp_directory_path() / "kiln-bench-XXXXXX").string();
+  if (::mkdtemp(scratch.data()) == nullptr)
+    return absl::FailedPreconditionError("a temporary folder must be makeable: got " + scratch);
+  const absl::Cleanup remove = [&] { fs::remove_all(scratch); };
+  std::set<std::string_view> has_run;
+  absl::Status first_error;
+  for (const BenchProgram& one : chosen) {
+    if (one.unless != nullptr && has_run.count(one.unless) > 0) continue;
+    std::fprintf(stderr, "kiln bench: %s: %s\n", one.name, one.means);
+    const absl::Time begun = absl::Now();
+    const absl::StatusOr<bool> ran = run_one(one, folder, scratch, arguments, end, results);
+    if (ran.ok() && *ran) has_run.insert(one.name);
+    if (!ran.ok())
+      results["not_run"].push_back({{"name", one.name}, {"reason", message_of(ran.status())}});
+    first_error.Update(ran.status());
+    results["seconds"][one.name] = absl::ToDoubleSeconds(absl::Now() - begun);
+    if (!arguments.json.empty()) KILN_RETURN_IF_ERROR(write_results(arguments.json, results));
+  }
+  return first_error;
+}
+
 absl::StatusOr<Exit> bench_command(const BenchArguments& arguments) {
   KILN_ASSIGN_OR_RETURN(const auto chosen, chosen_programs(arguments.filter));
   if (arguments.list) {
-    for (const BenchProgram& one : chosen) std::printf("%-14s %s\n", one.name, one.means);
+    for (const BenchProgram& one : chosen) std::printf("%-18s %s\n", one.name, one.means);
     return Exit::ok;
   }
   const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
@@ -246,20 +327,9 @@ absl::StatusOr<Exit> bench_command(const BenchArguments& arguments) {
   Json results = empty_results(arguments);
   // Before minutes are spent, whether the file can be written.
   if (!arguments.json.empty()) KILN_RETURN_IF_ERROR(write_results(arguments.json, results));
-  std::string scratch = (fs::temp_directory_path() / "kiln-bench-XXXXXX").string();
-  if (::mkdtemp(scratch.data()) == nullptr)
-    return absl::FailedPreconditionError("a temporary folder must be makeable: got " + scratch);
-  absl::Status status;
-  for (const BenchProgram& one : chosen) {
-    std::fprintf(stderr, "kiln bench: %s: %s\n", one.name, one.means);
-    status = run_one(one, folder, scratch, arguments, results);
-    if (!status.ok()) break;
-    if (!arguments.json.empty()) status = write_results(arguments.json, results);
-    if (!status.ok()) break;
-  }
-  fs::remove_all(scratch);
-  KILN_RETURN_IF_ERROR(status);
+  const absl::Status status = run_all(chosen, folder, arguments, results);
   print_results(results);
+  KILN_RETURN_IF_ERROR(status);
   return results["workloads"].empty() ? Exit::cannot_do : Exit::ok;
 }
 

@@ -5,6 +5,7 @@
 #include <absl/time/clock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,7 +28,7 @@ std::size_t columns() {
 
 // "42 s", "3 min 20 s", "2 h 5 min".
 std::string duration_text(absl::Duration duration) {
-  const auto seconds = static_cast<long long>(absl::ToDoubleSeconds(duration) + 0.5);
+  const auto seconds = std::llround(absl::ToDoubleSeconds(duration));
   if (seconds < 60) return absl::StrFormat("%d s", seconds);
   if (seconds < 3600) return absl::StrFormat("%d min %d s", seconds / 60, seconds % 60);
   return absl::StrFormat("%d h %d min", seconds / 3600, seconds % 3600 / 60);

@@ -169,9 +169,9 @@ namespace {
 
 // Where each program came from, at its slowest: of two jobs at once one may find in memory what the
 // other has just read or compiled.
-std::map<cache::CompileKey, std::optional<cache::TierKind>> origins(
-    const std::deque<WarmJob>& jobs) {
-  std::map<cache::CompileKey, std::optional<cache::TierKind>> out;
+using Origins = std::map<cache::CompileKey, std::optional<cache::TierKind>>;
+Origins origins(const std::deque<WarmJob>& jobs) {
+  Origins out;
   for (const WarmJob& job : jobs) {
     for (const WarmKernel& kernel : job.kernels) {
       for (const WarmProgram& program : kernel.programs) {
@@ -184,32 +184,36 @@ std::map<cache::CompileKey, std::optional<cache::TierKind>> origins(
   return out;
 }
 
+// Adds one identity to `summary`; `keys` are of the programs before it.
+void count(const WarmKernel& kernel, const Origins& came_from, bool look_only,
+           std::set<cache::CompileKey>& keys, WarmSummary& summary) {
+  bool absent = false;
+  cache::TierKind slowest = cache::TierKind::memory;
+  for (const WarmProgram& program : kernel.programs) {
+    const std::optional<cache::TierKind> tier = came_from.at(program.key);
+    const bool is_new = keys.insert(program.key).second;
+    summary.programs += is_new ? 1 : 0;
+    summary.compiled += is_new && !tier && !look_only ? 1 : 0;
+    // What an earlier identity of this run compiled, or waited for together with this one, is there
+    // by now.
+    if (!is_new && !look_only) continue;
+    if (tier) slowest = std::max(slowest, *tier);
+    absent = absent || !tier;
+  }
+  ++summary.identities;
+  ++(!absent ? summary.hits[slowest] : look_only ? summary.missing : summary.built);
+}
+
 }  // namespace
 
 WarmSummary summarise(const std::deque<WarmJob>& jobs, WarmMode mode) {
   const bool look_only = mode != WarmMode::build;
-  const auto came_from = origins(jobs);
+  const Origins came_from = origins(jobs);
   WarmSummary summary;
   std::set<cache::CompileKey> keys;
   for (const WarmJob& job : jobs) {
     if (!job.is_done) summary.not_done += job.wanted.size();
-    for (const WarmKernel& kernel : job.kernels) {
-      bool absent = false;
-      cache::TierKind slowest = cache::TierKind::memory;
-      for (const WarmProgram& program : kernel.programs) {
-        const std::optional<cache::TierKind> tier = came_from.at(program.key);
-        const bool is_new = keys.insert(program.key).second;
-        summary.programs += is_new ? 1 : 0;
-        summary.compiled += is_new && !tier && !look_only ? 1 : 0;
-        // What an earlier identity of this run compiled, or waited for together with this one, is
-        // there by now.
-        if (!is_new && !look_only) continue;
-        if (tier) slowest = std::max(slowest, *tier);
-        absent = absent || !tier;
-      }
-      ++summary.identities;
-      ++(!absent ? summary.hits[slowest] : look_only ? summary.missing : summary.built);
-    }
+    for (const WarmKernel& kernel : job.kernels) count(kernel, came_from, look_only, keys, summary);
   }
   return summary;
 }

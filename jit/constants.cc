@@ -16,12 +16,12 @@ namespace {
 std::string render(std::int64_t value) {
   // The most negative number has no literal of its own: minus applies to one that does not fit.
   if (value == std::numeric_limits<std::int64_t>::min()) return "(-9223372036854775807-1)";
-  std::array<char, 24> text;
+  std::array<char, 24> text{};
   return std::string(text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr);
 }
 
 std::string render(double value) {
-  std::array<char, 48> text;
+  std::array<char, 48> text{};
   const auto end = std::to_chars(text.data(), text.data() + text.size(), std::fabs(value),
                                  std::chars_format::hex)
                        .ptr;

@@ -14,7 +14,7 @@
 namespace kiln::jit {
 
 absl::Status with_current_folder(absl::FunctionRef<void()> body) {
-  std::array<char, PATH_MAX> path;
+  std::array<char, PATH_MAX> path{};
   if (getcwd(path.data(), path.size()) != nullptr) {
     body();
     return absl::OkStatus();

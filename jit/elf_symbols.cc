@@ -19,7 +19,7 @@ namespace {
 template <typename T>
 std::optional<T> read_at(std::string_view image, std::uint64_t offset) {
   if (offset > image.size() || image.size() - offset < sizeof(T)) return std::nullopt;
-  T value;
+  T value{};
   std::memcpy(&value, image.data() + offset, sizeof(T));
   return value;
 }

@@ -62,7 +62,7 @@ std::string find_build_id(const char* note, const char* end) {
     const char* next = desc + ((header->n_descsz + 3u) & ~3u);
     if (next > end) break;
     if (header->n_type == NT_GNU_BUILD_ID &&
-        std::string_view(name, header->n_namesz) == std::string_view("GNU", 4)) {
+        std::string_view(name, header->n_namesz) == std::string_view("GNU\0", 4)) {
       return to_hex_text(reinterpret_cast<const unsigned char*>(desc), header->n_descsz);
     }
     note = next;

@@ -60,8 +60,8 @@ class SpawnSetup {
         &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   }
 
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_t actions{};
+  posix_spawnattr_t attributes{};
 };
 
 std::vector<char*> pointers(const std::vector<std::string>& words) {
@@ -83,7 +83,7 @@ class Child {
 
   // Reads until every writer has closed the pipe; false when the deadline passed first.
   bool read_output(const ProcessOptions& options, std::string& output) {
-    std::array<char, 4096> buffer;
+    std::array<char, 4096> buffer{};
     while (true) {
       const absl::Duration left = options.deadline - absl::Now();
       if (left <= absl::ZeroDuration()) return false;

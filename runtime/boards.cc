@@ -173,7 +173,7 @@ double peak_flops(std::string_view board, bool bytes) {
 std::string calibrate(std::string_view device_name, std::uint64_t memory_bytes, int sm_count,
                       int arch) {
   const std::vector<std::string_view> name = words_of(device_name);
-  const std::string other = absl::StrFormat("sm_%d-%dsm", arch, sm_count);
+  std::string other = absl::StrFormat("sm_%d-%dsm", arch, sm_count);
   const Board* board = find_by_device_name(name, arch);
   if (board == nullptr) return other;
   if (const auto profile = mig_profile(name)) {

@@ -73,7 +73,7 @@ absl::Status check_preferences(const OpType& type, const KernelRow& row,
     const std::string what = absl::StrFormat(
         "%s %s: got %s, which %s", kPreferredUnknown, row.type.interface_type, loser,
         other == rows.end() ? "is not registered" : "is of " + other->type.interface_type);
-    const absl::Status status = bad_type(type.signature.op, row, what);
+    absl::Status status = bad_type(type.signature.op, row, what);
     if (other != rows.end() || row.origin == "in-tree") return status;
     log_once(LogLevel::warning, "preferred_over " + row.origin + row.key + loser,
              message_of(status));

@@ -7,7 +7,7 @@
 namespace kiln {
 namespace {
 
-absl::StatusCode code_of(CUresult result) {
+absl::StatusCode code_of(CUresult result) {  // NOLINT(readability-function-size): a table
   switch (result) {
     case CUDA_SUCCESS:
       return absl::StatusCode::kOk;

@@ -140,8 +140,9 @@ absl::StatusOr<DLDataType> dtype_to(DType dtype) {
 }
 
 template <typename Managed>
-absl::StatusOr<std::unique_ptr<Export<Managed>>> make_export(const Tensor& tensor,
-                                                             std::function<void()> release) {
+absl::StatusOr<std::unique_ptr<Export<Managed>>> make_export(
+    const Tensor& tensor,
+    std::function<void()> release) {  // NOLINT(performance-unnecessary-value-param): it is moved
   if (tensor.strides.size() != tensor.shape.size()) {
     return absl::InvalidArgumentError(absl::StrFormat(
         "dlpack: there must be as many strides as dimensions: got strides %s for shape %s",

@@ -74,9 +74,10 @@ absl::StatusOr<const void*> Op::kernel_for(std::string_view interface, CallRef c
   KILN_ASSIGN_OR_RETURN(internal::Dispatcher * dispatcher, core_->dispatcher(interface));
   KILN_RETURN_IF_ERROR(dispatcher->check_call_spec(call, /*stated_ok=*/false));
   absl::StatusOr<DeviceSupport*> support = runtime().device_support(call.where().device.type);
-  KILN_ASSIGN_OR_RETURN(
-      const internal::Served served,
-      dispatcher->entry_for(support.ok() ? *support : nullptr, call, core_->miss_options()));
+  internal::MissOptions options = core_->miss_options();
+  options.keep = true;
+  KILN_ASSIGN_OR_RETURN(const internal::Served served,
+                        dispatcher->entry_for(support.ok() ? *support : nullptr, call, options));
   return served.entry;
 }
 
@@ -101,8 +102,7 @@ absl::Status Op::call(const Stream& stream, std::span<const Tensor* const> input
     const int found = core_->memory().find(words, count, kernels);
     if (found >= 0) {
       const std::span<const void* const> served(kernels, static_cast<std::size_t>(found));
-      const absl::Status status =
-          execute(CallView(stream, inputs, outputs, served, execution_params));
+      absl::Status status = execute(CallView(stream, inputs, outputs, served, execution_params));
       if (!core_->options().record_calls || !status.ok()) return status;
       core_->record(stream, inputs, outputs, served);
       return status;
@@ -156,6 +156,7 @@ absl::Status Op::tune(const CallArgs& args, const Device& device, const TuneOpti
   request_tune(options);
   internal::MissOptions miss = core_->miss_options();
   if (miss.policy == CompilePolicy::async) miss.policy = CompilePolicy::block;
+  miss.keep = true;
   return core_->resolve(calls, device, miss, args, execution).status();
 }
 

@@ -48,7 +48,7 @@ std::shared_future<absl::Status> OpCore::prefetch(
   }
   for (std::size_t i = 0; i < dispatchers.size(); ++i) {
     dispatchers[i]->prefetch(support.ok() ? *support : nullptr, (*plan)[i].call.at(Where{device}),
-                             options, [progress](absl::Status status) {
+                             options, [progress](const absl::Status& status) {
                                bool last = false;
                                absl::Status first;
                                {

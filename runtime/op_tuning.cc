@@ -75,7 +75,7 @@ bool OpTuning::request(Kernel& kernel) {
 
 void OpTuning::before_call(const CallArgs& args, const ParamValues& execution, const Device& device,
                            std::span<const void* const> kernels,
-                           std::vector<const EntryRow*> entries) {
+                           std::span<const EntryRow* const> entries) {
   const double bytes = bytes_of(args);
   std::vector<std::pair<std::shared_ptr<const Problem>, const EntryRow*>> wanted;
   const bool tunes = all_.load(std::memory_order_relaxed) || some_.load(std::memory_order_relaxed);
@@ -86,8 +86,12 @@ void OpTuning::before_call(const CallArgs& args, const ParamValues& execution, c
       std::shared_ptr<const Problem>& known = problems_[{entry, device.index}];
       if (known == nullptr || known->bytes < bytes) {
         if (fresh == nullptr) {
-          fresh = std::make_shared<const Problem>(
-              Problem{args, execution, device, {kernels.begin(), kernels.end()}, entries, bytes});
+          fresh = std::make_shared<const Problem>(Problem{args,
+                                                          execution,
+                                                          device,
+                                                          {kernels.begin(), kernels.end()},
+                                                          {entries.begin(), entries.end()},
+                                                          bytes});
         }
         known = fresh;
       }

@@ -35,7 +35,7 @@ class OpTuning {
   // A call that missed is about to run on `kernels`, of `entries`: it is remembered, and what of it
   // is to be tuned is. Not for stand-ins, nor during capture.
   void before_call(const CallArgs& args, const ParamValues& execution, const Device& device,
-                   std::span<const void* const> kernels, std::vector<const EntryRow*> entries);
+                   std::span<const void* const> kernels, std::span<const EntryRow* const> entries);
 
   std::vector<TuneReport> reports() const;
 

@@ -81,7 +81,7 @@ absl::Status TargetServing::with_target(
                ? target.status()
                : annotate(target.status(), op_);
   }
-  const absl::Status status = body(*target);
+  absl::Status status = body(*target);
   MutexLock lock(mutex_);
   if (status.ok())
     settled_ = *target;

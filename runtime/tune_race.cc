@@ -64,10 +64,8 @@ std::size_t Race::fastest(bool but_default) const {
   for (const std::size_t i : alive()) {
     if (but_default && i == 0) continue;
     const double median = spread_of(racers_[i].samples).median;
-    if (best == 0 && seconds == 0) {
-      best = i;
-      seconds = median;
-    } else if (median < seconds) {
+    const bool is_first = best == 0 && seconds == 0;
+    if (is_first || median < seconds) {
       best = i;
       seconds = median;
     }

@@ -132,12 +132,7 @@ class Sweep {
   // is its result right, and about how fast is it. Where the compiler and the device share
   // processors, all are compiled first.
   absl::Status check_all() {
-    const bool shares_processors = on_host();
-    for (std::size_t i = 0; shares_processors && i < candidates_.size(); ++i) {
-      if (!candidates_[i].build) continue;
-      tell(Phase::compiling, i, i);
-      end_build_of(i).IgnoreError();  // told when it is looked at
-    }
+    if (on_host()) compile_all();
     for (std::size_t i = 0; i < candidates_.size(); ++i) {
       if (!candidates_[i].build) {
         if (i == 0)
@@ -149,24 +144,37 @@ class Sweep {
         candidates_[i] = Candidate();
         continue;
       }
-      if (!shares_processors) tell(Phase::compiling, i, i);
-      const absl::Status built = end_build_of(i);
-      const std::string reason =
-          built.ok() && i > 0 ? ruled_out(report_.candidates[i], report_.candidates[0], s_.facts)
-                              : "";
-      if (!reason.empty()) {
-        out(i, CandidateState::pruned, reason);
-        continue;
-      }
-      tell(Phase::checking, i, i);
-      const absl::Status checked = built.ok() ? check(i) : built;
-      if (checked.ok()) continue;
-      if (i == 0) return annotate(checked, "default");
-      out(i, absl::IsDataLoss(checked) ? CandidateState::wrong : CandidateState::failed,
-          message_of(checked));
-      if (absl::IsAborted(checked)) return stays(i, checked);
+      KILN_RETURN_IF_ERROR(compile_and_check(i));
     }
     return absl::OkStatus();
+  }
+
+  void compile_all() {
+    for (std::size_t i = 0; i < candidates_.size(); ++i) {
+      if (!candidates_[i].build) continue;
+      tell(Phase::compiling, i, i);
+      end_build_of(i).IgnoreError();  // told when it is looked at
+    }
+  }
+
+  // An error ends the sweep: the default's, or one after which the device does nothing more.
+  absl::Status compile_and_check(std::size_t i) {
+    if (!on_host()) tell(Phase::compiling, i, i);
+    const absl::Status built = end_build_of(i);
+    const std::string reason =
+        built.ok() && i > 0 ? ruled_out(report_.candidates[i], report_.candidates[0], s_.facts)
+                            : "";
+    if (!reason.empty()) {
+      out(i, CandidateState::pruned, reason);
+      return absl::OkStatus();
+    }
+    tell(Phase::checking, i, i);
+    const absl::Status checked = built.ok() ? check(i) : built;
+    if (checked.ok()) return absl::OkStatus();
+    if (i == 0) return annotate(checked, "default");
+    out(i, absl::IsDataLoss(checked) ? CandidateState::wrong : CandidateState::failed,
+        message_of(checked));
+    return absl::IsAborted(checked) ? stays(i, checked) : absl::OkStatus();
   }
 
   static absl::Status with_advice(const absl::Status& status) {

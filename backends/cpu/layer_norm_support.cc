@@ -32,7 +32,7 @@ Refusal layer_norm_refusal(const LayerNormCall& call) {
   return serves;
 }
 
-Program host_program(std::string_view name, std::vector<std::string> headers,
+Program host_program(std::string_view name, const std::vector<std::string>& headers,
                      std::vector<NamedConstant> constants, const Config& config) {
   const std::string folder = "backends/cpu/kernels/";
   Program program{

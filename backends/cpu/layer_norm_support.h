@@ -18,7 +18,7 @@ namespace kiln::cpu {
 Refusal layer_norm_refusal(const LayerNormCall& call);
 
 // A program of the source kernels/<name>.cpp with the kernel <name>.
-Program host_program(std::string_view name, std::vector<std::string> headers,
+Program host_program(std::string_view name, const std::vector<std::string>& headers,
                      std::vector<NamedConstant> constants, const Config& config);
 
 // Configurations: `block_elements` is how many elements the rows of one block have together, and,

@@ -1,5 +1,6 @@
 #include "bench/gpu/c_api.h"
 
+#include "bench/gpu/cublas_lt.h"
 #include "bench/gpu/kiln_call.h"
 #include "bench/gpu/suite.h"
 #include "bench/gpu/workloads.h"
@@ -8,11 +9,11 @@
 #include <nlohmann/json.hpp>
 
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@ using kiln::RuntimeOptions;
 using kiln::Stream;
 using kiln::bench::Contender;
 using kiln::bench::KilnCall;
+using kiln::bench::LtProduct;
 using kiln::bench::Suite;
 using kiln::bench::TimerOptions;
 using kiln::bench::Workload;
@@ -31,6 +33,7 @@ struct kb_suite {
   std::unique_ptr<Runtime> list_only;
   std::vector<Workload> workloads;
   std::map<int, std::pair<std::unique_ptr<KilnCall>, Stream>> calls;
+  std::map<int, std::pair<std::unique_ptr<LtProduct>, CUstream>> products;
   int next_handle = 0;
   std::string result;
 };
@@ -61,6 +64,16 @@ absl::StatusOr<std::pair<KilnCall*, Stream*>> call_of(kb_suite* suite, int handl
   return std::pair{found->second.first.get(), &found->second.second};
 }
 
+// What enqueues one call of `handle`: a bound workload or a product of cuBLASLt.
+absl::StatusOr<std::function<absl::Status()>> function_of(kb_suite* suite, int handle) {
+  if (const auto found = suite->products.find(handle); found != suite->products.end()) {
+    auto& [product, stream] = found->second;
+    return [&product = *product, stream = stream] { return product.call(stream); };
+  }
+  KILN_ASSIGN_OR_RETURN(const auto made, call_of(suite, handle));
+  return [made] { return made.first->call(*made.second); };
+}
+
 // Runs `body` and keeps its result; nothing is thrown into the caller's language.
 template <class F>
 int answer(kb_suite* suite, F body) {
@@ -77,17 +90,18 @@ int answer(kb_suite* suite, F body) {
 }
 
 absl::StatusOr<Contender> contender_of(kb_suite* suite, const char* name, kb_call call) {
-  constexpr std::string_view kKiln = "kiln:";
-  const std::string_view given = name;
-  if (!given.starts_with(kKiln)) {
-    return Contender{name, [call, name] {
-                       if (call() == 0) return absl::OkStatus();
-                       return absl::UnknownError(absl::StrFormat("%s: the call failed", name));
-                     }};
+  const std::string given = name;
+  for (const char* const ours : {"kiln", "cublaslt"}) {
+    const std::string prefix = std::string(ours) + ":";
+    if (!given.starts_with(prefix)) continue;
+    KILN_ASSIGN_OR_RETURN(auto function,
+                          function_of(suite, std::stoi(given.substr(prefix.size()))));
+    return Contender{ours, std::move(function)};
   }
-  KILN_ASSIGN_OR_RETURN(const auto made,
-                        call_of(suite, std::stoi(std::string(given.substr(kKiln.size())))));
-  return Contender{"kiln", [made] { return made.first->call(*made.second); }};
+  return Contender{given, [call, given] {
+                     if (call() == 0) return absl::OkStatus();
+                     return absl::UnknownError(given + ": the call failed");
+                   }};
 }
 
 absl::StatusOr<Json> measure(kb_suite* suite, CUstream stream, double bytes,
@@ -187,6 +201,7 @@ int kb_prepare(kb_suite* suite, int index) {
 int kb_release(kb_suite* suite, int handle) {
   return answer(suite, [&]() -> absl::StatusOr<Json> {
     suite->calls.erase(handle);
+    suite->products.erase(handle);
     return Json::object();
   });
 }
@@ -205,9 +220,50 @@ int kb_bind(kb_suite* suite, int handle, void* stream, void* const* inputs, int 
 
 int kb_run(kb_suite* suite, int handle) {
   return answer(suite, [&]() -> absl::StatusOr<Json> {
-    KILN_ASSIGN_OR_RETURN(const auto call, call_of(suite, handle));
-    KILN_RETURN_IF_ERROR(call.first->call(*call.second));
+    KILN_ASSIGN_OR_RETURN(const auto function, function_of(suite, handle));
+    KILN_RETURN_IF_ERROR(function());
     return Json::object();
+  });
+}
+
+int kb_cublaslt(kb_suite* suite, const char* problem, void* stream, void* a, void* b, void* d) {
+  return answer(suite, [&]() -> absl::StatusOr<Json> {
+    KILN_ASSIGN_OR_RETURN(Suite* const open, open_suite(suite));
+    const Json json = Json::parse(problem);
+    const auto dtype = kiln::parse_dtype(json.at("dtype").get<std::string>());
+    if (!dtype) return absl::InvalidArgumentError("kb: dtype must be one of Kiln's");
+    const auto at = [](void* p) { return reinterpret_cast<CUdeviceptr>(p); };
+    KILN_ASSIGN_OR_RETURN(
+        auto product, kiln::bench::make_lt_product(
+                          open->session(),
+                          {json.at("m"), json.at("n"), json.at("k"), *dtype, at(a), at(b), at(d)},
+                          static_cast<CUstream>(stream), json.value("library", "")));
+    const int handle = suite->next_handle++;
+    Json made;
+    made["handle"] = handle;
+    made["tried"] = product->tried();
+    made["version"] = product->version();
+    suite->products[handle] = {std::move(product), static_cast<CUstream>(stream)};
+    return made;
+  });
+}
+
+int kb_host_time(kb_suite* suite, int handle, void* stream, int calls, int rounds) {
+  return answer(suite, [&]() -> absl::StatusOr<Json> {
+    KILN_ASSIGN_OR_RETURN(Suite* const open, open_suite(suite));
+    if (calls < 1 || rounds < 1)
+      return absl::InvalidArgumentError(
+          absl::StrFormat("kb: calls and rounds must be 1 or more: got %d and %d", calls, rounds));
+    const auto on = static_cast<CUstream>(stream);
+    std::function<absl::Status()> function;
+    if (handle < 0) {
+      KILN_ASSIGN_OR_RETURN(function, open->bare_launch(on));
+    } else {
+      KILN_ASSIGN_OR_RETURN(function, function_of(suite, handle));
+    }
+    Json json;
+    KILN_ASSIGN_OR_RETURN(json["us"], open->host_us(function, on, calls, rounds));
+    return json;
   });
 }
 

@@ -31,6 +31,10 @@ KILN_EXPORT int kb_device_state(kb_suite* suite);
 // Makes the workload at `index` of the last kb_workloads ready: {"handle":N}; `release` drops it.
 KILN_EXPORT int kb_prepare(kb_suite* suite, int index);
 KILN_EXPORT int kb_release(kb_suite* suite, int handle);
+// A matrix product by cuBLASLt, on memory of the caller's: {"handle","tried","version"}. `problem`:
+// {"m","n","k","dtype","library":""}.
+KILN_EXPORT int kb_cublaslt(kb_suite* suite, const char* problem, void* stream, void* a, void* b,
+                            void* d);
 // Device memory of the caller's in the signature's order, null for what is not passed.
 KILN_EXPORT int kb_bind(kb_suite* suite, int handle, void* stream, void* const* inputs,
                         int input_count, void* const* outputs, int output_count);
@@ -38,11 +42,16 @@ KILN_EXPORT int kb_run(kb_suite* suite, int handle);
 KILN_EXPORT int kb_served_by(kb_suite* suite, int handle);
 
 // Times `count` contenders on `stream`, behind a copy that moves `bytes` (0: none). A name
-// "kiln:N" is the bound workload of handle N, and its call may be null. The result is a list of
+// "kiln:N" or "cublaslt:N" is that of handle N, and its call may be null. The result is a list of
 // timings in that order.
 KILN_EXPORT int kb_measure(kb_suite* suite, void* stream, double bytes, int count,
                            const char* const* names, const kb_call* calls,
                            const char* timer_options);
+
+// Microseconds that one enqueueing of the bound workload costs the calling thread, one figure a
+// round of `calls`; the device is idle before each round. A negative handle: the driver's launch of
+// an empty kernel alone. The result is {"us":[...]}.
+KILN_EXPORT int kb_host_time(kb_suite* suite, int handle, void* stream, int calls, int rounds);
 }
 
 #endif  // KILN_BENCH_GPU_C_API_H_

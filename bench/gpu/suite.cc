@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -158,6 +159,35 @@ absl::StatusOr<Contender> Suite::empty_kernel(CUstream stream) {
                      const LaunchShape shape{.block = {32, 1, 1}};
                      return support_->launch(function, this->stream(stream), shape, nullptr);
                    }};
+}
+
+absl::StatusOr<std::function<absl::Status()>> Suite::bare_launch(CUstream stream) {
+  KILN_RETURN_IF_ERROR(empty_kernel(stream).status());
+  const auto function = static_cast<CUfunction>(empty_image_->functions()[0]);
+  return [this, function, stream] {
+    CUlaunchConfig config{};
+    config.gridDimX = config.gridDimY = config.gridDimZ = 1;
+    config.blockDimX = 32;
+    config.blockDimY = config.blockDimZ = 1;
+    config.hStream = stream;
+    const CudaDriver& d = session_->driver();
+    const CUresult result = d.launch_kernel_ex(&config, function, nullptr, nullptr);
+    return result == CUDA_SUCCESS ? absl::OkStatus() : d.status(result, "cuLaunchKernelEx");
+  };
+}
+
+absl::StatusOr<std::vector<double>> Suite::host_us(const std::function<absl::Status()>& call,
+                                                   CUstream stream, int calls, int rounds) {
+  std::vector<double> us;
+  for (int round = -1; round < rounds; ++round) {  // one to warm up
+    KILN_RETURN_IF_ERROR(session_->synchronize(stream));
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < calls; ++i) KILN_RETURN_IF_ERROR(call());
+    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+    if (round >= 0) us.push_back(took.count() / calls);
+  }
+  KILN_RETURN_IF_ERROR(session_->synchronize(stream));
+  return us;
 }
 
 absl::StatusOr<Json> Suite::floor(const TimerOptions& options) {

@@ -8,6 +8,7 @@
 #include "bench/gpu/device_timer.h"
 #include "runtime/call_json.h"
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -47,6 +48,12 @@ class Suite {
   absl::StatusOr<double> difference(const Tensor& a, const Tensor& b, CUstream stream);
   // A copy that moves `bytes` in all, as a contender; its memory lives as long as the suite.
   absl::StatusOr<Contender> copy_of(std::size_t bytes, CUstream stream);
+  // Launches an empty kernel by the driver's function alone.
+  absl::StatusOr<std::function<absl::Status()>> bare_launch(CUstream stream);
+  // Microseconds of the calling thread that one `call` takes, one figure a round of `calls`, each
+  // begun with the stream idle. `calls` are few enough that the driver's queue takes them all.
+  absl::StatusOr<std::vector<double>> host_us(const std::function<absl::Status()>& call,
+                                              CUstream stream, int calls, int rounds);
 
  private:
   explicit Suite(RuntimeOptions options) : runtime_(std::move(options)) {}

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <variant>
 
@@ -21,19 +22,24 @@ std::string by_x(const Dims& shape) {
   return text;
 }
 
-std::string shapes_of(const CallArgs& args) {
-  std::string text, last;
-  for (const auto& input : args.inputs) {
+// A shape stands once for inputs in a row that have it, but both of two matrices that only happen
+// to be alike.
+std::string shapes_of(const CallArgs& args, const Signature& signature) {
+  std::string text, last, last_symbols;
+  for (std::size_t i = 0; i < args.inputs.size(); ++i) {
+    const auto& input = args.inputs[i];
     if (!input || input->spec.shape.size() < 2) continue;
-    const std::string shape = by_x(input->spec.shape);
-    if (shape != last) text += (text.empty() ? "" : ",") + shape;
+    const std::string shape = by_x(input->spec.shape), symbols = signature.inputs[i].shape;
+    const bool differs = input->spec.shape.size() == 2 && symbols != last_symbols;
+    if (shape != last || differs) text += (text.empty() ? "" : ",") + shape;
     last = shape;
+    last_symbols = symbols;
   }
   return text;
 }
 
 std::string name_of(const internal::ParsedCall& call, const Signature& signature) {
-  std::string name = call.op + " " + shapes_of(call.args);
+  std::string name = call.op + " " + shapes_of(call.args, signature);
   for (const auto& input : call.args.inputs) {
     if (!input) continue;
     name += " " + std::string(to_string(input->spec.dtype));
@@ -44,6 +50,8 @@ std::string name_of(const internal::ParsedCall& call, const Signature& signature
     if (value.is_boolean() && value.get<bool>()) name += " " + key;
     if (value.is_number_integer())
       name += absl::StrFormat(" %s=%d", key, value.get<std::int64_t>());
+    if (value.is_number_float() && value != 0.0 && std::trunc(value.get<double>()) == value)
+      name += absl::StrFormat(" %s=%g", key, value.get<double>());
   }
   for (std::size_t i = 0; i < signature.inputs.size(); ++i) {
     if (signature.inputs[i].optional && call.args.inputs[i])

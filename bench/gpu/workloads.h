@@ -14,8 +14,8 @@ namespace kiln::bench {
 // read too.
 struct Workload {
   // "BatchNormFwdOp 4x256x784 float16 training +weight +bias": op, shapes of the inputs of two and
-  // more dimensions, dtype, parameters that are true or whole numbers, optional inputs that are
-  // passed. No two in a family have the same one.
+  // more dimensions, dtype, parameters that are true or whole numbers (and not 0.0), optional
+  // inputs that are passed. No two in a family have the same one.
   std::string name;
   std::string family;
   int line = 0;

@@ -1,7 +1,7 @@
 """The normalization workloads in PyTorch, torch.compile, Triton, flashinfer and Liger.
 
-Each function takes a workload and its tensors by name and returns a function of no arguments that enqueues one
-call and returns y. What a library does not have raises NotImplementedError with the reason.
+Each function takes a workload, its tensors by name and the suite, and returns a function of no arguments that enqueues
+one call and returns y. What a library does not have raises NotImplementedError with the reason.
 """
 import math
 
@@ -43,11 +43,11 @@ def formula(w, t):
     raise NotImplementedError(f"{op}: no formula")
 
 
-def eager(w, t):
+def eager(w, t, _):
     return formula(w, t)
 
 
-def compiled(w, t):
+def compiled(w, t, _):
     # One workload's guards and limits are not the next one's.
     torch._dynamo.reset()
     return torch.compile(formula(w, t), dynamic=False)
@@ -61,14 +61,14 @@ def row_length(w):
     return math.prod(w["params"]["normalized_shape"])
 
 
-def triton_kernel(w, t):
+def triton_kernel(w, t, _):
     if w["op"] not in ROW_OPS:
         raise NotImplementedError("written for the row norms alone")
     import triton_norm
     return triton_norm.make(t, row_length(w), w["params"]["eps"], ROW_OPS[w["op"]])
 
 
-def flashinfer(w, t):
+def flashinfer(w, t, _):
     from flashinfer import norm
     eps = w["params"]["eps"]
     if w["op"] not in ("RMSNormFwdOp", "FusedAddRMSNormFwdOp", "LayerNormFwdOp"):
@@ -95,7 +95,7 @@ def flashinfer(w, t):
     return add_rms_norm
 
 
-def liger(w, t):
+def liger(w, t, _):
     eps = w["params"]["eps"]
     x, weight, bias = t["x"], t.get("weight"), t.get("bias")
     if w["op"] == "RMSNormFwdOp":

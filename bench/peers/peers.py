@@ -4,8 +4,8 @@
     build/release/bin/libkiln_bench.so must be built (ninja -C build/release kiln_bench); then
     python3 bench/peers/peers.py --library build/release/bin/libkiln_bench.so --family norm --json norm.json
 
-Needs PyTorch; Triton, flashinfer and Liger are measured where they can be imported and named in the
-results where they cannot. docs/benchmarks.md says how it is timed.
+Needs PyTorch; Triton, flashinfer, Liger, flash-linear-attention, CuPy and cuBLASLt are measured where they can be
+had and named in the results where they cannot. docs/benchmarks.md says how it is timed.
 """
 import argparse
 import datetime
@@ -17,18 +17,24 @@ import subprocess
 import sys
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.dirname(os.path.realpath(__file__))
+BESIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libkiln_bench.so")  # a build links us beside it
 sys.path.insert(0, HERE)
-from suite import Suite, SuiteError  # noqa: E402
+import prewarm  # noqa: E402
+from suite import Call, Suite, SuiteError  # noqa: E402
 
+FAMILIES = ("norm", "gemm", "attention", "gla")  # each with a module FAMILY_peers
+PREWARM_SHARE = 0.4  # of the deadline, at most
 LARGE = 1 << 30  # bytes; what moves more comes last
 COMPARED = 1 << 22  # elements of each end of a result that are compared
 
 
 def arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--library", default=os.path.join(HERE, "../../build/release/bin/libkiln_bench.so"))
-    p.add_argument("--family", default="norm", choices=["norm"])
+    p.add_argument("--library", default=BESIDE if os.path.exists(BESIDE) else
+                   os.path.join(HERE, "../../build/release/bin/libkiln_bench.so"))
+    p.add_argument("--family", default="all", choices=["all", *FAMILIES, "host"],
+                   help="one of kernels; host: what a call costs the host; all without it")
     p.add_argument("--filter", default="", help="only workloads whose name this expression finds")
     p.add_argument("--peers", default="", help="only these, parted by commas")
     p.add_argument("--json", default="", help="write the results here")
@@ -40,6 +46,7 @@ def arguments():
     p.add_argument("--deadline", type=float, default=0, help="seconds after which no workload is begun")
     p.add_argument("--prewarm", type=int, default=0, help="processes that fill the compilers' caches beforehand")
     p.add_argument("--prewarm-part", default="", help=argparse.SUPPRESS)
+    p.add_argument("--peer-limit", type=float, default=0, help="seconds for a peer to be ready; the next time, a tenth")
     p.add_argument("--list", action="store_true", help="print the workloads and end; needs no device")
     return p.parse_args()
 
@@ -51,31 +58,41 @@ def chosen(workloads, expression):
     return sorted(found, key=lambda iw: iw[1]["bytes"] > LARGE)
 
 
-def import_peers(names):
-    """The peers that can be had, and for each its version or why it cannot."""
-    import norm_peers
-    wanted = names.split(",") if names else list(norm_peers.PEERS)
+def import_peers(names, families):
+    """By family the peers that can be had, and for each its version or why it cannot."""
     peers, notes = {}, {}
-    for name in wanted:
-        try:
-            module = importlib.import_module(norm_peers.MODULES[name])
-            notes[name] = getattr(module, "__version__", "?")
-            peers[name] = norm_peers.PEERS[name]
-        except Exception as e:  # pylint: disable=broad-except
-            notes[name] = f"unavailable: {type(e).__name__}: {e}".split("\n")[0]
+    for family in families:
+        functions = importlib.import_module(f"{family}_peers")
+        peers[family] = {}
+        for name in functions.PEERS:
+            if names and name not in names.split(","):
+                continue
+            try:
+                module = importlib.import_module(functions.MODULES[name])
+                top = sys.modules[module.__name__.split(".")[0]]
+                notes[name] = getattr(top, "__version__", "?")
+                peers[family][name] = functions.PEERS[name]
+            except Exception as e:  # pylint: disable=broad-except
+                notes[name] = f"unavailable: {type(e).__name__}: {e}".split("\n")[0]
     return peers, notes
 
 
-def make_inputs(w):
-    """Random tensors by name; means are not zero and variances are not negative."""
+def make_input(family, spec):
     import torch
-    tensors = {}
-    for spec in w["inputs"]:
-        if spec is None:
-            continue
-        values = torch.randn(spec["shape"], device="cuda", dtype=getattr(torch, spec["dtype"]))
-        tensors[spec["name"]] = values.abs_().add_(0.5) if spec["name"].endswith("var") else values.add_(0.5)
-    return tensors
+    name, dtype = spec["name"], getattr(torch, {"float8_e4m3": "float8_e4m3fn"}.get(spec["dtype"], spec["dtype"]))
+    if name in ("k_scale", "v_scale"):  # alike for all heads: some peers take one number
+        return torch.full(spec["shape"], 0.5 if name == "k_scale" else 1.0, device="cuda", dtype=dtype)
+    values = torch.randn(spec["shape"], device="cuda", dtype=torch.float16 if dtype.itemsize == 1 else dtype)
+    if family == "gla" and name == "g":  # the logarithm of a gate
+        return torch.nn.functional.logsigmoid(values)
+    if family == "norm":
+        return values.abs_().add_(0.5) if name.endswith("var") else values.add_(0.5)
+    return values.to(dtype)
+
+
+def make_inputs(w):
+    """Random tensors by name; means of norms are not zero and variances are not negative."""
+    return {spec["name"]: make_input(w["family"], spec) for spec in w["inputs"] if spec is not None}
 
 
 def make_outputs(w):
@@ -97,14 +114,35 @@ def difference(got, want):
     return worst
 
 
+def called(contender):
+    """What one call of it returns, and what is worth noting of it."""
+    if isinstance(contender, Call):
+        contender.run()
+        return contender.d, dict(contender.note)
+    return contender(), {}
+
+
 class Runner:
-    def __init__(self, suite, peers, stream, options):
-        self.suite, self.peers, self.stream, self.options = suite, peers, stream, options
+    def __init__(self, suite, peers, stream, options, limit):
+        self.suite, self.peers, self.stream, self.options, self.limit = suite, peers, stream, options, limit
+        self.slow, self.versions = set(), {}
+
+    def ready(self, name, make, w, inputs):
+        """The contender, what its first call returned and what is worth noting."""
+        key = (w["family"], name)
+        try:
+            with prewarm.TimeLimit(self.limit / (10 if key in self.slow else 1)):
+                function = make(w, inputs, self.suite)
+                return function, *called(function)
+        except TimeoutError:
+            self.slow.add(key)
+            raise
 
     def run(self, index, w):
         import torch
         inputs, outputs = make_inputs(w), make_outputs(w)
         call = self.suite.prepare(index)
+        contenders, notes = [("kiln", call)], {}
         try:
             call.bind(self.stream.cuda_stream,
                       [inputs[s["name"]].data_ptr() if s else None for s in w["inputs"]],
@@ -112,14 +150,14 @@ class Runner:
             torch.cuda.synchronize()
             call.run()
             torch.cuda.synchronize()
-            contenders, notes = [("kiln", call)], {}
-            for name, make in self.peers.items():
+            for name, make in self.peers[w["family"]].items():
                 try:
-                    function = make(w, inputs)
-                    y = function()
+                    function, y, notes[name] = self.ready(name, make, w, inputs)
+                    if "version" in notes[name]:
+                        self.versions[name] = notes[name].pop("version")
                     torch.cuda.synchronize()
                     if y is not None:
-                        notes[name] = {"difference_from_kiln": difference(outputs[0], y)}
+                        notes[name]["difference_from_kiln"] = difference(outputs[0], y)
                     del y
                     contenders.append((name, function))
                 except Exception as e:  # pylint: disable=broad-except
@@ -133,48 +171,21 @@ class Runner:
             return {**w, "state": self.suite.device_state(), "contenders": timings}
         finally:
             torch.cuda.synchronize()
-            call.release()
+            for _, ours in contenders:
+                if isinstance(ours, Call):
+                    ours.release()
 
 
 def line_of(result):
     parts = []
     for c in result["contenders"]:
         if "us" in c:
-            flag = "" if c["clock"] == "cupti" else "!events"
+            flag = "!events" if c["clock"] == "events" else ""
             far = c.get("difference_from_kiln", 0) > 0.05
             parts.append(f"{c['name']} {c['us']['median']:.2f}{flag}{' DIFFERS' if far else ''}")
         else:
             parts.append(f"{c['name']} -")
     return f"{result['name']}: " + ", ".join(parts)
-
-
-def prewarm(args, count):
-    """Fills the caches of the compilers (torch's, Triton's, flashinfer's build) from several processes at once."""
-    command = [sys.executable, os.path.abspath(__file__), *sys.argv[1:]]
-    parts = [subprocess.Popen(command + ["--prewarm-part", f"{i}/{count}"], stdout=subprocess.DEVNULL)
-             for i in range(count)]
-    for part in parts:
-        part.wait()
-    print(f"caches filled by {count} processes", flush=True)
-
-
-def run_part(args, work):
-    """One process's share of the pre-warming: each call once, on its own; failures show later."""
-    import torch
-    index, count = (int(v) for v in args.prewarm_part.split("/"))
-    peers, _ = import_peers(args.peers)
-    for number, (_, w) in enumerate(work):
-        if number % count != index:
-            continue
-        tensors = make_inputs(w)
-        for make in peers.values():
-            try:
-                make(w, tensors)()
-                torch.cuda.synchronize()
-            except Exception:  # pylint: disable=broad-except
-                pass
-        del tensors
-        torch.cuda.empty_cache()
 
 
 def write(path, document):
@@ -196,6 +207,28 @@ def commit_of(args):
         return ""
 
 
+def families_of(args):
+    return FAMILIES if args.family == "all" else () if args.family == "host" else (args.family,)
+
+
+def listed_family(args):
+    return {"all": "", "host": "norm"}.get(args.family, args.family)
+
+
+def host_rows(args, suite, stream, notes):
+    if args.family not in ("all", "host") or args.filter:
+        return []
+    import host_peers
+    import torch
+    workloads = list(enumerate(suite.workloads(listed_family(args))))
+    index, w = min(((i, w) for i, w in workloads if host_peers.serves(w)), key=lambda iw: iw[1]["bytes"])
+    with torch.cuda.stream(stream), torch.no_grad():
+        rows = host_peers.rows(suite, index, w, make_inputs(w), make_outputs(w), stream, notes, difference)
+    for row in rows:
+        print(line_of(row), flush=True)
+    return rows
+
+
 def measure_all(args, work, begun):
     import torch
     options = {"cold_l2": not args.warm_l2, "graph": not args.no_graph, "measure_ms": args.measure_ms}
@@ -206,17 +239,20 @@ def measure_all(args, work, begun):
     except SuiteError as e:
         print(f"peers.py: {e}", file=sys.stderr)
         return 3
-    suite.workloads(args.family)
-    peers, notes = import_peers(args.peers)
+    suite.workloads(listed_family(args))
+    peers, notes = import_peers(args.peers, families_of(args))
+    stream = torch.cuda.Stream()
+    rows = host_rows(args, suite, stream, notes)  # before any profiler
     document = {"format": "kiln-bench", "version": 1,
                 "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
                 "command": " ".join(["python3"] + sys.argv), "commit": commit_of(args), **suite.machine(options),
-                "peers": notes, "floor": suite.floor(options), "workloads": [], "not_run": []}
+                "peers": notes, "floor": suite.floor(options), "workloads": rows, "not_run": []}
     print(document["machine"]["device"], document["machine"]["cupti"], notes, flush=True)
     print(f"copy rate {document['floor']['bytes_per_second'] * 1e-12:.3f} TB/s, an empty kernel "
           f"{document['floor']['empty_kernel_us']['median']:.2f} us", flush=True)
-    stream = torch.cuda.Stream()
-    runner = Runner(suite, peers, stream, options)
+    runner = Runner(suite, peers, stream, options, args.peer_limit)
+    if args.deadline:
+        document["method"]["peers' search"] = "Triton's candidates for 20 ms each, not 100"
     for index, w in work:
         if args.deadline and time.monotonic() - begun > args.deadline:
             document["not_run"].append({"name": w["name"], "reason": "deadline"})
@@ -225,6 +261,7 @@ def measure_all(args, work, begun):
             with torch.cuda.stream(stream), torch.no_grad():
                 result = runner.run(index, w)
             document["workloads"].append(result)
+            notes.update(runner.versions)
             print(line_of(result), flush=True)
         except (SuiteError, RuntimeError) as e:
             document["not_run"].append({"name": w["name"], "reason": str(e)[:500]})
@@ -240,25 +277,33 @@ def measure_all(args, work, begun):
 def main():
     begun = time.monotonic()
     args = arguments()
+    if not os.path.exists(args.library):
+        print(f"peers.py: --library: must be there: got {args.library}", file=sys.stderr)
+        return 3
     lister = Suite(args.library, list_only=True)
-    work = chosen(lister.workloads(args.family), args.filter)
+    work = [] if args.family == "host" else chosen(lister.workloads(listed_family(args)), args.filter)
     if args.list:
         for _, w in work:
             print(json.dumps(w))
         return 0
+    if args.deadline:
+        prewarm.shorten_search()
     try:
         import torch
     except ImportError:
-        sys.exit("peers.py: PyTorch must be there: it is not; gpu_bench times Kiln alone")
+        print("peers.py: PyTorch must be there: it is not; gpu_bench times Kiln alone", file=sys.stderr)
+        return 3
     if args.prewarm_part:
+        prewarm.share_candidates(*(int(v) for v in args.prewarm_part.split("/")))
+        peers, _ = import_peers(args.peers, families_of(args))
         with torch.no_grad():
-            run_part(args, work)
+            prewarm.run_part(args.prewarm_part, work, peers, make_inputs)
         return 0
     if not torch.cuda.is_available():
         print("peers.py: a benchmark of device work needs a device: PyTorch sees none", file=sys.stderr)
         return 3
-    if args.prewarm:
-        prewarm(args, args.prewarm)
+    if args.prewarm and work:
+        prewarm.run(__file__, args.prewarm, args.deadline * PREWARM_SHARE)
     return measure_all(args, work, begun)
 
 

@@ -14,6 +14,7 @@ class SuiteError(RuntimeError):
 
 class Call:
     """A workload that is ready to be called by Kiln."""
+    name = "kiln"
 
     def __init__(self, suite, index):
         self.suite = suite
@@ -34,6 +35,18 @@ class Call:
 
     def release(self):
         self.suite.ask("kb_release", self.handle)
+
+
+class Product(Call):
+    """A matrix product that is ready to be called by cuBLASLt; `d` is the tensor that it writes."""
+    name = "cublaslt"
+
+    def __init__(self, suite, stream, a, b, d):  # pylint: disable=super-init-not-called
+        problem = {"m": a.shape[0], "n": b.shape[0], "k": a.shape[1], "dtype": str(d.dtype).removeprefix("torch.")}
+        made = suite.ask("kb_cublaslt", json.dumps(problem).encode(), ctypes.c_void_p(stream),
+                         *[ctypes.c_void_p(tensor.data_ptr()) for tensor in (a, b, d)])
+        self.suite, self.handle, self.d, self.kept = suite, made["handle"], d, (a, b)
+        self.note = {"version": made["version"], "algorithms_tried": made["tried"]}
 
 
 class Suite:
@@ -70,6 +83,13 @@ class Suite:
     def prepare(self, index):
         return Call(self, index)
 
+    def cublaslt(self, stream, a, b, d):
+        return Product(self, stream, a, b, d)
+
+    def host_us(self, stream, handle, calls, rounds):
+        """Microseconds of the calling thread for one call, a figure a round; handle -1: the driver's launch alone."""
+        return self.ask("kb_host_time", handle, ctypes.c_void_p(stream), calls, rounds)["us"]
+
     def measure(self, stream, size, contenders, options):
         """Timings of a copy that moves `size` bytes and of `contenders`: [(name, Call or function)].
 
@@ -89,9 +109,9 @@ class Suite:
 
         names, calls = [], []
         for name, what in contenders:
-            is_kiln = isinstance(what, Call)
-            names.append(f"kiln:{what.handle}" if is_kiln else name)
-            calls.append(_CALL() if is_kiln else guarded(name, what))
+            is_ours = isinstance(what, Call)
+            names.append(f"{what.name}:{what.handle}" if is_ours else name)
+            calls.append(_CALL() if is_ours else guarded(name, what))
         timings = self.ask("kb_measure", ctypes.c_void_p(stream), ctypes.c_double(size), len(names),
                            (ctypes.c_char_p * len(names))(*[n.encode() for n in names]),
                            (_CALL * len(calls))(*calls), json.dumps(options).encode())

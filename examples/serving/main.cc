@@ -1,7 +1,7 @@
 // A small service on Kiln, and what its users feel when kernels must be built.
 //
-//   kiln_serving [--device cpu] [--requests N] [--rate PER_SECOND] [--workers N] [--kiln FILE]
-//                [--plot FILE.svg]
+//   kiln_serving [--device cpu|best] [--requests N] [--rate PER_SECOND] [--workers N] [--kiln FILE]
+//                [--plot FILE.svg] [--json FILE]
 // runs the service under the same load in five states, each in a process of its own:
 //   cold, block    nothing is built, a call waits for its kernel
 //   cold, async    nothing is built, another kernel serves meanwhile where there is one
@@ -16,11 +16,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iomanip>
 #include <iostream>
 #include <spawn.h>
 #include <sstream>
@@ -33,7 +35,7 @@ namespace serving {
 namespace {
 
 struct Arguments {
-  std::string device = "cpu", kiln, plot, serve_into;
+  std::string device = "cpu", kiln, plot, json, serve_into;
   int workers = 4;
   bool prefetch = false;
   LoadOptions load;
@@ -151,7 +153,9 @@ class Comparison {
                           {"KILN_COMPILE", "forbid"}}))
       return 1;
     print();
-    return arguments_.plot.empty() || write_plot() ? 0 : fail("cannot write " + arguments_.plot);
+    if (!arguments_.plot.empty() && !write_plot()) return fail("cannot write " + arguments_.plot);
+    if (!arguments_.json.empty() && !write_json()) return fail("cannot write " + arguments_.json);
+    return 0;
   }
 
  private:
@@ -219,6 +223,36 @@ class Comparison {
     return static_cast<bool>(out.flush());
   }
 
+  // As a benchmark's results (docs/benchmarks.md), in microseconds.
+  bool write_json() const {
+    std::ofstream out(arguments_.json);
+    out << "{\"workloads\": [";
+    for (const State& state : states_) {
+      const auto us = [&](double p) {
+        return std::to_string(1e3 * percentile(state.sorted_ms, p));
+      };
+      out << (&state == &states_[0] ? "\n" : ",\n") << R"( {"name": "serving: )" << state.name
+          << ", " << arguments_.device
+          << R"(", "family": "serving", "contenders": [{"name": "kiln",)"
+          << R"( "clock": "wall", "us": {"median": )" << us(0.5) << R"(, "p10": )" << us(0.1)
+          << R"(, "p90": )" << us(0.9) << R"(, "count": )" << state.sorted_ms.size()
+          << R"(}, "percentiles_us": [)";
+      for (double p : {0.5, 0.9, 0.99, 0.999, 1.0})
+        out << (p > 0.5 ? ", [" : "[") << p << ", " << us(p) << "]";
+      out << R"(], "curve_us": [)";
+      const double nines = std::log10(static_cast<double>(state.sorted_ms.size()));
+      for (int step = 0; step <= 100; ++step) {
+        const double p = 1 - std::pow(10, -nines * step / 100);
+        out << (step > 0 ? ", [" : "[") << std::setprecision(9) << p << ", " << us(p) << "]";
+      }
+      out << R"(], "beside": {"ready, s": )" << state.ready_s << R"(, "compiled": )"
+          << state.compilations << R"(, "stand-ins": )" << state.stand_ins << R"(, "refused": )"
+          << state.refused << "}}]}";
+    }
+    out << "\n]}\n";
+    return static_cast<bool>(out.flush());
+  }
+
   const Arguments arguments_;
   const std::string self_, folder_;
   std::vector<State> states_;
@@ -239,6 +273,8 @@ bool parse(int argc, char** argv, Arguments& out) {
       out.kiln = value;
     else if (name == "--plot")
       out.plot = value;
+    else if (name == "--json")
+      out.json = value;
     else if (name == "--serve-into")
       out.serve_into = value;
     else if (name == "--workers")
@@ -253,7 +289,16 @@ bool parse(int argc, char** argv, Arguments& out) {
   return out.workers > 0 && out.load.requests > 0 && out.load.per_second > 0;
 }
 
+// cuda:0 where there is one.
+std::string best_device() {
+  const auto support = kiln::Runtime::instance().device_support(kiln::DeviceType::cuda());
+  if (!support.ok()) return "cpu";
+  const absl::StatusOr<int> count = (*support)->device_count();
+  return count.ok() && *count > 0 ? "cuda:0" : "cpu";
+}
+
 int compare(Arguments arguments) {
+  if (arguments.device == "best") arguments.device = best_device();
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   if (arguments.kiln.empty())
     arguments.kiln = std::filesystem::path(self).replace_filename("kiln").string();
@@ -272,7 +317,8 @@ int main(int argc, char** argv) {
   serving::Arguments arguments;
   if (!serving::parse(argc, argv, arguments)) {
     serving::fail(
-        "want --device D, --requests N, --rate PER_SECOND, --workers N, --kiln FILE, --plot FILE");
+        "want --device D (or best), --requests N, --rate PER_SECOND, --workers N, --kiln FILE, "
+        "--plot FILE, --json FILE");
     return 2;
   }
   return arguments.serve_into.empty() ? serving::compare(arguments) : serving::serve(arguments);

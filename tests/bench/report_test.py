@@ -1,17 +1,23 @@
 """bench/report.py and bench/compare.py on four workloads of a real run on an H200, and on changed copies of it."""
+import contextlib
 import copy
 import importlib.util
+import io
 import json
 import os
 import shutil
-import subprocess
 import sys
+import types
 import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BENCH = os.path.join(HERE, "../../bench")
 FIXED = os.path.join(HERE, "four_norms.json")
+sys.path.insert(0, BENCH)
+import compare  # noqa: E402
+import report  # noqa: E402
+
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 
 
@@ -28,9 +34,14 @@ class ResultsTestCase(unittest.TestCase):
             file.write(document if isinstance(document, str) else json.dumps(document))
         return path
 
-    def run_script(self, script, *words):
-        return subprocess.run([sys.executable, "-B", os.path.join(BENCH, script), *words], capture_output=True, text=True,
-                              timeout=300, check=False)
+    def run_main(self, module, *words):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                status = module.main(words)
+            except SystemExit as e:
+                status = e.code
+        return types.SimpleNamespace(returncode=status, stdout=out.getvalue(), stderr=err.getvalue())
 
     def kiln(self, name):
         workload = next(w for w in self.document["workloads"] if w["name"].startswith(name))
@@ -42,9 +53,9 @@ class ResultsTestCase(unittest.TestCase):
 
 
 class ReportTest(ResultsTestCase):
-    def report(self, document):
+    def report(self, document, *more):
         out = os.path.join(self.folder, "page.md")
-        done = self.run_script("report.py", self.write("in.json", document), "--out", out)
+        done = self.run_main(report, self.write("in.json", document), "--out", out, *(more or ["--no-plots"]))
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(out, encoding="utf-8") as file:
             return file.read()
@@ -104,6 +115,48 @@ class ReportTest(ResultsTestCase):
         self.assertIn("host path: find_entry", page)
         self.assertIn("a processor", page)
 
+    def product(self, **more):
+        def contender(name, us):
+            return {"name": name, "clock": "cupti", "us": {"median": us, "p10": us, "p90": us, "count": 9}}
+        return {"name": "GemmFwdOp 8x4,8x4 float16", "family": "gemm", "op": "GemmFwdOp", "bytes": 1e6, "flops": 1e12,
+                "contenders": [contender("kiln", 4000), contender("cublaslt", 1000), contender("triton", 2000),
+                               {"name": "torch.compile", "unavailable": "as torch"}], **more}
+
+    def test_the_floor_of_products_is_the_fastest_one(self):
+        self.document["workloads"] = [self.product(), self.product(name="half", flops=5e11)]
+        page = self.report(self.document)
+        self.assertIn("fastest product: 1000 TFLOP/s", page)
+        self.assertIn("| GemmFwdOp 8x4,8x4 float16 | **4,000** | 4,000–4,000 | 1,000 | 2,000 | 1,000 | 0.25 | "
+                      "0.25 cublaslt **miss** |", page)
+        self.assertIn("| half | **4,000** | 4,000–4,000 | 1,000 | 2,000 | 500.0 |", page)
+        self.assertIn("cublaslt 1,000 us (4.0 times as long)", page)
+        self.assertIn("- torch.compile, 2 workloads: as torch", page)
+
+    def test_the_floor_of_host_times_is_the_launch_and_no_peer(self):
+        self.document["workloads"] = [self.product(name="host time: norm", family="host time")]
+        row = self.document["workloads"][0]
+        del row["bytes"], row["flops"]
+        row["contenders"][1]["name"] = "driver launch alone"
+        page = self.report(self.document)
+        self.assertIn("| host time: norm | **4,000** | 4,000–4,000 | 2,000 | 1,000 | 0.25 | 0.50 triton **miss** |", page)
+
+    def test_latencies_and_counts_have_tables(self):
+        kiln = {"name": "kiln", "clock": "wall", "us": {"median": 200, "p10": 100, "p90": 300, "count": 9},
+                "percentiles_us": [[0.5, 200], [0.99, 5000], [1, 70000]], "beside": {"ready, s": 1.5, "compiled": 20}}
+        self.document["workloads"] = [{"name": "serving: pack", "family": "serving", "contenders": [kiln]}]
+        self.document["instructions"] = {"whole_call": 981}
+        page = self.report(self.document)
+        self.assertIn("| state | p50 | p99 | max | ready, s | compiled |", page)
+        self.assertIn("| serving: pack | 0.20 | 5.00 | 70.00 | 1.5 | 20 |", page)
+        self.assertIn("| whole_call | 981 |", page)
+
+    def test_peers_that_are_not_there_and_what_was_not_run_are_named(self):
+        self.document["peers"]["fla"] = "unavailable: ModuleNotFoundError: No module named 'fla'"
+        self.document["not_run"] = [{"name": "a", "reason": "deadline"}, {"name": "b", "reason": "deadline"}]
+        page = self.report(self.document)
+        self.assertIn("- fla: unavailable: ModuleNotFoundError", page)
+        self.assertIn("- not run: a, b: deadline", page)
+
     def test_bad_input_is_refused_and_named(self):
         for change, text in [({"format": "x"}, '"format" must be'), ({"version": 2}, '"version" must be 1'),
                              ({"machine": None}, '"machine" must be there'), ({"workloads": []}, "must hold a workload"),
@@ -112,24 +165,25 @@ class ReportTest(ResultsTestCase):
                              ({"workloads": [{"name": "a", "family": "f", "contenders": [
                                  {"name": "kiln", "clock": "c", "us": {"median": 3, "p10": 4, "p90": 5}}]}]},
                               "p10 <= median <= p90")]:
-            done = self.run_script("report.py", self.write("in.json", {**self.document, **change}), "--out",
+            done = self.run_main(report, self.write("in.json", {**self.document, **change}), "--out",
                                    os.path.join(self.folder, "page.md"))
             self.assertEqual(done.returncode, 2, change)
             self.assertIn(text, done.stderr)
             self.assertIn("in.json", done.stderr)
-        self.assertIn("must be JSON", self.run_script("compare.py", self.write("a", "{"), FIXED).stderr)
-        self.assertIn("can be read", self.run_script("compare.py", os.path.join(self.folder, "no"), FIXED).stderr)
+        self.assertIn("must be JSON", self.run_main(compare, self.write("a", "{"), FIXED).stderr)
+        self.assertIn("can be read", self.run_main(compare, os.path.join(self.folder, "no"), FIXED).stderr)
 
     @unittest.skipUnless(HAS_MATPLOTLIB, "plots need Matplotlib")
     def test_plots_are_the_same_each_time_and_say_where_they_are_from(self):
-        page, first = self.report(self.document), {}
+        with_plots = ["--title", "norm"]
+        page, first = self.report(self.document, *with_plots), {}
         for name in ("page-norm-roofline.svg", "page-norm-ratios.svg"):
             self.assertIn(f"]({name})", page)
             with open(os.path.join(self.folder, name), encoding="utf-8") as file:
                 first[name] = file.read()
             for text in ("<svg", "NVIDIA H200", "driver 580.159.04", "CUDA 13.0", "commit 2bc7ee5", "peers.py", "floor"):
                 self.assertIn(text, first[name])
-        self.report(self.document)
+        self.report(self.document, *with_plots)
         for name, text in first.items():
             with open(os.path.join(self.folder, name), encoding="utf-8") as file:
                 self.assertEqual(file.read(), text)
@@ -137,7 +191,7 @@ class ReportTest(ResultsTestCase):
 
 class CompareTest(ResultsTestCase):
     def compare(self, *more):
-        return self.run_script("compare.py", FIXED, self.write("after.json", self.document), *more)
+        return self.run_main(compare, FIXED, self.write("after.json", self.document), *more)
 
     def test_a_run_against_itself_has_not_moved(self):
         done = self.compare()
@@ -162,6 +216,15 @@ class CompareTest(ResultsTestCase):
         kiln = self.kiln("RMSNormFwdOp 2048x4096")
         kiln["us"].update(median=10.7, p10=8.0, p90=16.0, count=20)
         self.assertEqual(self.compare().returncode, 0)
+
+    def test_more_instructions_fail_and_are_named(self):
+        before = {**self.document, "instructions": {"whole_call": 1000, "find_entry": 300}}
+        for after, status, text in (({"whole_call": 1020, "find_entry": 300}, 1, "whole_call: 1000 -> 1020 instructions"),
+                                    ({"whole_call": 1005, "find_entry": 250}, 0, "find_entry: 300 -> 250 instructions")):
+            done = self.run_main(compare, self.write("before.json", before),
+                                 self.write("after.json", {**self.document, "instructions": after}))
+            self.assertEqual(done.returncode, status, done.stdout)
+            self.assertIn(text, done.stdout)
 
     def test_what_is_lost_fails(self):
         lost = copy.deepcopy(self.document["workloads"].pop())

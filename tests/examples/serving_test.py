@@ -1,4 +1,5 @@
 """examples/serving: five states of a service, on the CPU. What it prints and draws is what its counters say."""
+import json
 import os
 import subprocess
 import sys
@@ -17,7 +18,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="kiln serving ") as folder:
         env["TMPDIR"] = folder
         plot = os.path.join(folder, "plot.svg")
-        words = [program, "--kiln", kiln, "--requests", "240", "--rate", "120", "--workers", "3", "--plot", plot]
+        results = os.path.join(folder, "results.json")
+        words = [program, "--kiln", kiln, "--json", results, "--requests", "240", "--rate", "120", "--workers", "3", "--plot", plot]
         done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=900, check=False)
         expect(done.returncode == 0, f"it succeeds:\n{done.stdout}{done.stderr}")
         rows = {line[:15].strip(): line[15:].split() for line in done.stdout.splitlines()[1:]}
@@ -33,7 +35,15 @@ def main():
         svg = xml.etree.ElementTree.parse(plot).getroot()
         lines = svg.findall("{http://www.w3.org/2000/svg}polyline")
         expect(len(lines) == 5 and all(len(line.get("points").split()) > 100 for line in lines), "a line for each state")
-        expect(os.listdir(folder) == ["plot.svg"], f"nothing is left behind: {os.listdir(folder)}")
+        with open(results, encoding="utf-8") as file:
+            kilns = {w["name"]: w["contenders"][0] for w in json.load(file)["workloads"]}
+        expect(list(kilns) == [f"serving: {name}, cpu" for name in rows], list(kilns))
+        for name, row in rows.items():
+            written = kilns[f"serving: {name}, cpu"]
+            expect([f"{us * 1e-3:.2f}" for _, us in written["percentiles_us"]] == row[:5], (written, row))
+            expect(written["us"]["p10"] <= written["us"]["median"] <= written["us"]["p90"], written)
+            expect([us for _, us in written["curve_us"]] == sorted(us for _, us in written["curve_us"]), written)
+        expect(sorted(os.listdir(folder)) == ["plot.svg", "results.json"], f"nothing is left behind: {os.listdir(folder)}")
     print(done.stdout)
 
 

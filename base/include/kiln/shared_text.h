@@ -15,7 +15,7 @@ namespace kiln::inline v1 {
 // found equal without a look at their bytes. For sources, which are long and in many places.
 class SharedText {
  public:
-  SharedText() = default;
+  SharedText() = default;  // NOLINTBEGIN(google-explicit-constructor): used as a string is
   SharedText(std::string text)
       : text_(text.empty() ? nullptr : std::make_shared<const std::string>(std::move(text))) {}
   SharedText(std::string_view text) : SharedText(std::string(text)) {}
@@ -23,7 +23,7 @@ class SharedText {
 
   const std::string& str() const { return text_ == nullptr ? empty_text() : *text_; }
   operator const std::string&() const { return str(); }
-  operator std::string_view() const { return str(); }
+  operator std::string_view() const { return str(); }  // NOLINTEND(google-explicit-constructor)
   const char* c_str() const { return str().c_str(); }
   std::size_t size() const { return str().size(); }
   // Another text for this holder alone.

@@ -121,8 +121,8 @@ struct CallRef {
   CallRef() = default;
   CallRef(const void* call, const CallSpecType& call_type) : data(call), type(&call_type) {}
   template <CallSpec S>
-  CallRef(const S& call)
-      : data(&call), type(&call_spec_type<S>()) {}  // NOLINT(google-explicit-constructor): a view
+  CallRef(const S& call)  // NOLINT(google-explicit-constructor): a view
+      : data(&call), type(&call_spec_type<S>()) {}
   const Where& where() const { return type->where(data); }
 };
 
@@ -131,13 +131,13 @@ class AnyCall {
  public:
   AnyCall() = default;
   template <CallSpec S>
-  AnyCall(const S& call)
-      : AnyCall(CallRef(call)) {}  // NOLINT(google-explicit-constructor): a value of any type
+  AnyCall(const S& call)  // NOLINT(google-explicit-constructor): a value of any type
+      : AnyCall(CallRef(call)) {}
   explicit AnyCall(CallRef call)
       : data_(call.type->copy(call.data, call.where())), type_(call.type) {}
-  operator CallRef() const {
+  operator CallRef() const {  // NOLINT(google-explicit-constructor): a view of it
     return CallRef(data_.get(), *type_);
-  }  // NOLINT(google-explicit-constructor)
+  }
   CallRef ref() const { return CallRef(data_.get(), *type_); }
   // The same call on another device, or with other stated facts.
   AnyCall at(const Where& where) const {

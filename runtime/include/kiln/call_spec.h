@@ -67,7 +67,7 @@ constexpr std::string_view type_name_of() {
 namespace spec_detail {
 struct AnyField {
   template <class T>
-  constexpr operator T() const;
+  constexpr operator T() const;  // NOLINT(google-explicit-constructor): stands for any field
 };
 template <class T, std::size_t... I>
 consteval bool braces(std::index_sequence<I...>) {

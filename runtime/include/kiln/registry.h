@@ -218,7 +218,7 @@ class KILN_EXPORT Registry {
 
   // Adds class K as implementation `key` of OpT; what can be wrong with K does not compile.
   template <class OpT, class K>
-  void add(std::string key) {
+  void add(std::string key) {  // NOLINT(performance-unnecessary-value-param): it is moved
     constexpr int interfaces = registry_detail::count<K>(typename OpT::Interfaces{});
     static_assert(interfaces > 0, "keys implement none of its kernel interfaces");
     static_assert(interfaces < 2, "one implementation belongs to one interface");
