@@ -85,4 +85,16 @@ absl::StatusOr<std::vector<NamedCall>> read_call_file(Runtime& runtime, const st
   return calls;
 }
 
+absl::StatusOr<std::vector<NamedCall>> read_calls(Runtime& runtime, const std::string& file,
+                                                  const std::vector<std::string>& words,
+                                                  std::int64_t limit) {
+  if (file.empty() == words.empty()) {
+    return absl::InvalidArgumentError(
+        file.empty() ? "calls must be given: want --calls FILE or CALLs, got neither"
+                     : "calls must be given once: want --calls FILE or CALLs, got both");
+  }
+  return file.empty() ? parse_call_words(runtime, words, limit)
+                      : read_call_file(runtime, file, limit);
+}
+
 }  // namespace kiln::cli

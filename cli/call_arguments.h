@@ -35,6 +35,11 @@ absl::StatusOr<ParsedCall> parse_one_call(Runtime& runtime, const std::vector<st
 absl::StatusOr<std::vector<NamedCall>> read_call_file(
     Runtime& runtime, const std::string& path, std::int64_t limit = internal::kMaxGeneratedCalls);
 
+// Those of a file or of words, of which one is given.
+absl::StatusOr<std::vector<NamedCall>> read_calls(Runtime& runtime, const std::string& file,
+                                                  const std::vector<std::string>& words,
+                                                  std::int64_t limit);
+
 // InvalidArgument, naming `what`, where no file of that name can be seen.
 absl::Status must_be_there(const std::string& what, const std::string& path);
 

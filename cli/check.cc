@@ -55,13 +55,14 @@ Json failures_json(const WarmJobs& jobs) {
   return failures;
 }
 
-// With --pack nothing but that pack counts, neither the cache folder nor the layers of this
-// machine.
+// With --pack nothing but that pack counts: not the cache folder, the layers or the remote cache of
+// this machine.
 absl::StatusOr<std::unique_ptr<Runtime>> runtime_for(const CheckArguments& arguments) {
   RuntimeOptions options = RuntimeOptions::from_environment();
   if (!arguments.pack.empty()) {
     KILN_RETURN_IF_ERROR(must_be_there("--pack", arguments.pack));
     options.cache_dir.clear();
+    options.cache_remote = {};
     options.cache_layers = {arguments.pack};
   }
   auto runtime = std::make_unique<Runtime>(std::move(options));
@@ -92,11 +93,7 @@ absl::StatusOr<Exit> check(const Session& session, const CheckArguments& argumen
     json["calls"] = calls.size();
     json["identities"] = summary.identities;
     json["built"] = 0;
-    for (cache::TierKind tier : {cache::TierKind::memory, cache::TierKind::disk,
-                                 cache::TierKind::layer, cache::TierKind::remote}) {
-      const auto it = summary.hits.find(tier);
-      json["hits"][std::string(cache::to_string(tier))] = it == summary.hits.end() ? 0 : it->second;
-    }
+    json["hits"] = hits_json(summary);
     json["missing"] = summary.missing;
     json["failed"] = jobs.failures().size();
     json["failures"] = failures;

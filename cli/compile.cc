@@ -2,6 +2,7 @@
 
 #include "cache/artifact.h"
 #include "cli/help.h"
+#include "cli/output_file.h"
 #include "cli/rebuild.h"
 #include "cli/session.h"
 #include "runtime/runtime_impl.h"
@@ -80,15 +81,6 @@ absl::StatusOr<CompileRequest> request_of_key(Runtime& runtime, const cache::Com
   return request_of(artifact);
 }
 
-absl::Status write_output(const std::string& path, const std::string& bytes) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  const bool written =
-      file != nullptr && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-  const bool closed = file != nullptr && std::fclose(file) == 0;
-  if (written && closed) return absl::OkStatus();
-  return absl::InvalidArgumentError("--output must be a file that can be written: got " + path);
-}
-
 void report(const Session& session, const CompileRequest& request, const CompilerId& id,
             const CompileResult& result, double seconds) {
   Json json;
@@ -133,7 +125,8 @@ absl::StatusOr<Exit> compile(const Session& session, const CompileArguments& arg
   const absl::Time start = absl::Now();
   KILN_ASSIGN_OR_RETURN(const CompileResult result, compiler->compile(request));
   report(session, request, id, result, absl::ToDoubleSeconds(absl::Now() - start));
-  if (!arguments.output.empty()) KILN_RETURN_IF_ERROR(write_output(arguments.output, result.image));
+  if (!arguments.output.empty())
+    KILN_RETURN_IF_ERROR(write_output("--output", arguments.output, result.image));
   return Exit::ok;
 }
 

@@ -58,15 +58,25 @@ Progress::~Progress() {
 
 void Progress::begin(const std::string& what) {
   MutexLock lock(mutex_);
-  at_work_.push_back(what);
+  at_work_.push_back({what, ""});
   draw(/*now=*/done_ == 0);
+}
+
+void Progress::step(const std::string& what, const std::string& detail) {
+  MutexLock lock(mutex_);
+  if (const auto at = find(what); at != at_work_.end()) at->detail = ": " + detail;
+  draw(/*now=*/false);
+}
+
+std::list<Progress::Work>::iterator Progress::find(const std::string& what) {
+  return std::find_if(at_work_.begin(), at_work_.end(),
+                      [&](const Work& work) { return work.what == what; });
 }
 
 void Progress::end(const std::string& what, std::string_view outcome, bool is_good) {
   MutexLock lock(mutex_);
   ++done_;
-  const auto at = std::find(at_work_.begin(), at_work_.end(), what);
-  if (at != at_work_.end()) at_work_.erase(at);
+  if (const auto at = find(what); at != at_work_.end()) at_work_.erase(at);
   const std::string text = absl::StrFormat("[%d/%d] %s: %s", done_, total_, what, outcome);
   if (!is_terminal_) {
     std::fprintf(stderr, "%s\n", text.c_str());
@@ -87,9 +97,12 @@ std::string Progress::line() const {
   if (done_ > 0) {
     const absl::Duration left =
         spent * static_cast<double>(total_ - done_) / static_cast<double>(done_);
-    text += absl::StrFormat(" %.1f/s, %s left", rate, duration_text(left));
+    const bool fast = rate >= 0.1;
+    text += absl::StrFormat(" %.1f/%s, %s left", fast ? rate : 60 * rate, fast ? "s" : "min",
+                            duration_text(left));
   }
-  if (!at_work_.empty()) text += ": " + absl::StrJoin(at_work_, ", ");
+  const auto shown = [](std::string* out, const Work& work) { *out += work.what + work.detail; };
+  if (!at_work_.empty()) text += ": " + absl::StrJoin(at_work_, ", ", shown);
   return text;
 }
 

@@ -27,6 +27,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void begin(const std::string& what);
+  // What of it is done now, for a terminal.
+  void step(const std::string& what, const std::string& detail);
   // `outcome` is a word or two: "built", "in disk", "failed".
   void end(const std::string& what, std::string_view outcome, bool is_good);
 
@@ -39,7 +41,11 @@ class Progress {
   const absl::Time start_;
   Mutex mutex_;
   std::size_t done_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::list<std::string> at_work_ ABSL_GUARDED_BY(mutex_);
+  struct Work {
+    std::string what, detail;
+  };
+  std::list<Work>::iterator find(const std::string& what) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::list<Work> at_work_ ABSL_GUARDED_BY(mutex_);
   absl::Time drawn_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

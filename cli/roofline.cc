@@ -52,8 +52,10 @@ Floor floor_of(DeviceSupport& support, const Stream& stream, const Roofline& roo
     floor.text = absl::StrFormat("%.4g GFLOP at the board's %.4g TFLOP/s", roofline.flops * 1e-9,
                                  peak * 1e-12);
   } else if (copy > 0) {
-    floor.text = absl::StrFormat("a copy that moves %.4g MB, measured at %.4g GB/s",
-                                 roofline.bytes * 1e-6, roofline.bytes / copy * 1e-9);
+    const bool small = roofline.bytes < 1e6;
+    floor.text = absl::StrFormat("a copy that moves %.4g %s, measured at %.4g GB/s",
+                                 roofline.bytes * (small ? 1e-3 : 1e-6), small ? "kB" : "MB",
+                                 roofline.bytes / copy * 1e-9);
   }
   return floor;
 }

@@ -129,11 +129,11 @@ class CallRunner {
     if (may_build) {
       warmed = tools::warm_call(op_, call_.args, type, facts);
       KILN_RETURN_IF_ERROR(warmed.status());
-      report.build_seconds = seconds_since(start);
     }
     const auto planned = may_build
                              ? tools::explain_call(op_, call_.args, type, facts, /*look_up=*/false)
                              : tools::look_up_call(op_, call_.args, type, facts);
+    report.build_seconds = seconds_since(start);
     if (!planned.ok()) return may_build ? planned.status() : absl::OkStatus();
     for (std::size_t k = 0; k < planned->size(); ++k) {
       const tools::PlannedKernel& kernel = (*planned)[k];

@@ -7,6 +7,8 @@
 #include "cli/call_arguments.h"
 #include "cli/help.h"
 #include "cli/interrupt.h"
+#include "cli/output_file.h"
+#include "cli/progress.h"
 #include "cli/tune_child.h"
 #include "cli/validators.h"
 #include "runtime/call_json.h"
@@ -23,7 +25,6 @@
 #include <memory>
 #include <optional>
 #include <thread>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,7 @@ namespace {
 struct TuneArguments {
   std::vector<std::string> calls;
   std::string file, devices = "cuda:0", shard, policy = "automatic", report;
+  std::int64_t max_calls = internal::kMaxGeneratedCalls;
   double hang_seconds = 30;
   TuneOptions options;
 };
@@ -63,7 +65,9 @@ absl::StatusOr<std::vector<Device>> devices_of(Runtime& runtime, const std::stri
   }
   for (const auto& part : absl::StrSplit(text, ',')) {
     KILN_ASSIGN_OR_RETURN(const Device device, parse_device({part.data(), part.size()}));
-    devices.push_back(device);
+    // One that is named twice would be disturbed by itself.
+    if (std::find(devices.begin(), devices.end(), device) == devices.end())
+      devices.push_back(device);
   }
   return devices;
 }
@@ -114,15 +118,10 @@ absl::StatusOr<std::pair<std::int64_t, std::int64_t>> shard_of(const std::string
   return std::pair(i, n);
 }
 
-absl::StatusOr<std::vector<NamedCall>> read_calls(Runtime& runtime, const TuneArguments& a) {
-  if (a.file.empty() == a.calls.empty()) {
-    return absl::InvalidArgumentError(
-        a.file.empty() ? "calls must be given: want --calls FILE or CALLs, got neither"
-                       : "calls must be given once: want --calls FILE or CALLs, got both");
-  }
-  KILN_ASSIGN_OR_RETURN(std::vector<NamedCall> calls, a.file.empty()
-                                                          ? parse_call_words(runtime, a.calls)
-                                                          : read_call_file(runtime, a.file));
+// Those of this shard.
+absl::StatusOr<std::vector<NamedCall>> my_calls(Runtime& runtime, const TuneArguments& a) {
+  KILN_ASSIGN_OR_RETURN(std::vector<NamedCall> calls,
+                        read_calls(runtime, a.file, a.calls, a.max_calls));
   KILN_ASSIGN_OR_RETURN(const auto shard, shard_of(a.shard));
   std::vector<NamedCall> mine;
   for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -132,36 +131,12 @@ absl::StatusOr<std::vector<NamedCall>> read_calls(Runtime& runtime, const TuneAr
   return mine;
 }
 
-// How far the work is: a line that is written over on a terminal, else a line for each call.
-class Display {
- public:
-  explicit Display(std::size_t total) : total_(total), is_terminal_(isatty(STDERR_FILENO) != 0) {}
-  void step(const Task& task, const Json& p) {
-    if (!is_terminal_) return;
-    MutexLock lock(mutex_);
-    std::fprintf(stderr, "\r\033[K[%zu/%zu] %s on %s: %s %s %s", done_, total_,
-                 task.call->name.c_str(), to_string(task.device).c_str(),
-                 p.value("implementation", "").c_str(), p.value("phase", "").c_str(),
-                 p.value("candidate", "").c_str());
-  }
-  void done(const Task& task) {
-    MutexLock lock(mutex_);
-    ++done_;
-    std::fprintf(stderr, "%s[%zu/%zu] %s on %s: %s\n", is_terminal_ ? "\r\033[K" : "", done_,
-                 total_, task.call->name.c_str(), to_string(task.device).c_str(),
-                 task.outcome.status.ok() ? "ok" : "failed");
-  }
-
- private:
-  Mutex mutex_;
-  const std::size_t total_;
-  std::size_t done_ ABSL_GUARDED_BY(mutex_) = 0;
-  const bool is_terminal_;
-};
-
 // Every device takes the next call of its board as soon as it is free.
 void run_tasks(Runtime& runtime, std::vector<Board>& boards, const TuneArguments& arguments,
-               const Interrupt& interrupt, Display& progress) {
+               const Interrupt& interrupt) {
+  std::size_t total = 0;
+  for (const Board& board : boards) total += board.waiting.size();
+  Progress progress(total);
   Mutex mutex;
   const auto work = [&](Board& board, const Device& device) {
     while (true) {
@@ -177,9 +152,14 @@ void run_tasks(Runtime& runtime, std::vector<Board>& boards, const TuneArguments
           find_signature(runtime, task->call->call.op);
       SweepRequest request{internal::call_to_json(task->call->call, **signature), device,
                            arguments.options, arguments.hang_seconds};
-      task->outcome = sweep_in_children(std::move(request),
-                                        [&](const Json& json) { progress.step(*task, json); });
-      progress.done(*task);
+      const std::string label = task->call->name + " on " + to_string(device);
+      progress.begin(label);
+      task->outcome = sweep_in_children(std::move(request), [&](const Json& json) {
+        progress.step(label, json.value("implementation", "") + " " + json.value("phase", "") +
+                                 " " + json.value("candidate", ""));
+      });
+      const bool ok = task->outcome.status.ok();
+      progress.end(label, ok ? "ok" : "failed", ok);
     }
   };
   std::vector<std::thread> threads;
@@ -200,13 +180,6 @@ Json result_of(const Task& task, Runtime& runtime) {
   json["error"] = task.outcome.status.ok() ? Json() : Json(message_of(task.outcome.status));
   json["sweeps"] = task.outcome.reports;
   return json;
-}
-
-std::string config_text(const Json& config) {
-  std::string text;
-  for (const auto& [name, value] : config.items())
-    text += (text.empty() ? "" : " ") + name + "=" + value.dump();
-  return text;
 }
 
 void print_sweep(const Json& sweep) {
@@ -237,14 +210,6 @@ void print_sweep(const Json& sweep) {
   }
 }
 
-absl::Status write_page(const std::string& path, const std::string& page) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  const bool written =
-      file != nullptr && std::fwrite(page.data(), 1, page.size(), file) == page.size();
-  if (file != nullptr && std::fclose(file) == 0 && written) return absl::OkStatus();
-  return absl::FailedPreconditionError("--report: must be able to write " + path);
-}
-
 // A sweep that found trouble of its own is a failure of the command, too.
 bool went_well(const Json& result) {
   if (!result["error"].is_null()) return false;
@@ -260,7 +225,7 @@ absl::StatusOr<Exit> tune(const Session& session, TuneArguments arguments) {
   }
   Runtime& runtime = Runtime::instance();
   runtime.load_backends();
-  KILN_ASSIGN_OR_RETURN(const std::vector<NamedCall> calls, read_calls(runtime, arguments));
+  KILN_ASSIGN_OR_RETURN(const std::vector<NamedCall> calls, my_calls(runtime, arguments));
   KILN_ASSIGN_OR_RETURN(const std::vector<Device> devices, devices_of(runtime, arguments.devices));
   KILN_ASSIGN_OR_RETURN(std::vector<Board> boards, boards_of(runtime, devices));
   std::vector<Task> tasks(calls.size() * boards.size());
@@ -269,9 +234,10 @@ absl::StatusOr<Exit> tune(const Session& session, TuneArguments arguments) {
     tasks[i].board = i % boards.size();
     boards[tasks[i].board].waiting.push_back(&tasks[i]);
   }
+  // Better known now than after hours.
+  if (!arguments.report.empty()) KILN_RETURN_IF_ERROR(check_output("--report", arguments.report));
   const Interrupt interrupt;
-  Display progress(tasks.size());
-  run_tasks(runtime, boards, arguments, interrupt, progress);
+  run_tasks(runtime, boards, arguments, interrupt);
   Json results = Json::array();
   for (const Task& task : tasks) {
     if (task.outcome.children > 0) results.push_back(result_of(task, runtime));
@@ -279,7 +245,7 @@ absl::StatusOr<Exit> tune(const Session& session, TuneArguments arguments) {
   const std::size_t failed = static_cast<std::size_t>(
       std::count_if(results.begin(), results.end(), [](const Json& r) { return !went_well(r); }));
   if (!arguments.report.empty())
-    KILN_RETURN_IF_ERROR(write_page(arguments.report, tune_report_page(results)));
+    KILN_RETURN_IF_ERROR(write_output("--report", arguments.report, tune_report_page(results)));
   if (session.json) {
     Json json;
     json["calls"] = calls.size();
@@ -311,6 +277,11 @@ void add_tune(CLI::App& app, Session& session) {
   command->add_option("CALL", arguments->calls, "what to tune");
   command->add_option("--calls", arguments->file, "a file with one CALL a line; - is stdin")
       ->type_name("FILE");
+  command
+      ->add_option("--max-calls", arguments->max_calls,
+                   "calls that lines with lists and ranges may make in all")
+      ->type_name("N")
+      ->capture_default_str();
   command->add_option("--devices,--device", arguments->devices,
                       "as cuda:0,cuda:1, cpu, or all GPUs; those that are alike share the calls");
   command->add_option("--shard", arguments->shard,
@@ -321,7 +292,7 @@ void add_tune(CLI::App& app, Session& session) {
   command
       ->add_option("--policy", arguments->policy,
                    "exhaustive, halving (of a random sample), or automatic")
-      ->check(CLI::IsMember({"automatic", "exhaustive", "halving"}));
+      ->check(one_of({"automatic", "exhaustive", "halving"}));
   command->add_option("--sample", options.sample_size, "candidates that halving begins with")
       ->check(at_least(1))
       ->capture_default_str();

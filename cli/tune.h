@@ -19,6 +19,9 @@ absl::StatusOr<bool> merge_record(const cache::TuningFiles& files,
 // `kiln tune show|clear|export|import`.
 void add_tune_records(CLI::App& tune, Session& session);
 
+// "threads=256 stages=2"
+std::string config_text(const Json& config);
+
 // One page that needs nothing else: for every report a picture of its candidates' times. `results`
 // is the list that `kiln tune --json` prints.
 std::string tune_report_page(const Json& results);

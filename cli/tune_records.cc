@@ -4,6 +4,7 @@
 #include "base/file_system.h"
 #include "cache/remote_records.h"
 #include "cli/cache_folder.h"
+#include "cli/output_file.h"
 #include "cli/tune.h"
 #include "runtime/tools.h"
 
@@ -134,13 +135,7 @@ absl::StatusOr<Exit> export_records(const Session& session, const std::string& p
     else
       std::fprintf(stderr, "left out: %s: %s\n", name.c_str(), message_of(record.status()).c_str());
   }
-  const std::string bytes = list.dump(1) + "\n";
-  std::FILE* file = path == "-" ? stdout : std::fopen(path.c_str(), "wb");
-  const bool written =
-      file != nullptr && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-  const bool closed = file == nullptr || file == stdout || std::fclose(file) == 0;
-  if (!written || !closed)
-    return absl::FailedPreconditionError("export: must be able to write " + path);
+  KILN_RETURN_IF_ERROR(write_output("FILE", path, list.dump(1) + "\n"));
   if (path != "-" && session.json) {
     Json json;
     json["path"] = path;

@@ -35,13 +35,6 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-std::string config_text(const Json& config) {
-  std::string text;
-  for (const auto& [name, value] : config.items())
-    text += (text.empty() ? "" : " ") + name + "=" + value.dump();
-  return text;
-}
-
 constexpr const char* kHead = R"(<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Kiln: tuning</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -219,6 +212,13 @@ std::string kernel_of(const Json& result, const Json& sweep) {
 }
 
 }  // namespace
+
+std::string config_text(const Json& config) {
+  std::string text;
+  for (const auto& [name, value] : config.items())
+    text += (text.empty() ? "" : " ") + name + "=" + value.dump();
+  return text;
+}
 
 std::string tune_report_page(const Json& results) {
   std::string rows, sections;

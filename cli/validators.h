@@ -4,8 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_format.h>
+#include <absl/strings/str_join.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 namespace kiln::cli {
 
@@ -26,6 +29,15 @@ inline CLI::Validator more_than(double bound) {
         double value = 0;
         if (absl::SimpleAtod(text, &value) && value > bound) return std::string();
         return absl::StrFormat("must be more than %g: got %s", bound, text);
+      },
+      "");
+}
+
+inline CLI::Validator one_of(const std::vector<std::string>& words) {
+  return CLI::Validator(
+      [words](const std::string& text) {
+        if (std::find(words.begin(), words.end(), text) != words.end()) return std::string();
+        return absl::StrFormat("must be one of %s: got %s", absl::StrJoin(words, ", "), text);
       },
       "");
 }

@@ -33,18 +33,6 @@ struct WarmArguments {
   bool dry_run = false;
 };
 
-absl::StatusOr<std::vector<NamedCall>> read_calls(Runtime& runtime,
-                                                  const WarmArguments& arguments) {
-  if (arguments.file.empty() == arguments.calls.empty()) {
-    return absl::InvalidArgumentError(
-        arguments.file.empty() ? "calls must be given: want --calls FILE or CALLs, got neither"
-                               : "calls must be given once: want --calls FILE or CALLs, got both");
-  }
-  if (arguments.file.empty())
-    return parse_call_words(runtime, arguments.calls, arguments.max_calls);
-  return read_call_file(runtime, arguments.file, arguments.max_calls);
-}
-
 // How a run ended.
 struct Outcome {
   WarmSummary summary;
@@ -79,11 +67,7 @@ Json report_json(const WarmJobs& jobs, const Outcome& outcome, Runtime& runtime)
   json["programs"] = summary.programs;
   json["compiled"] = summary.compiled;
   json["built"] = summary.built;
-  for (cache::TierKind tier : {cache::TierKind::memory, cache::TierKind::disk,
-                               cache::TierKind::layer, cache::TierKind::remote}) {
-    const auto it = summary.hits.find(tier);
-    json["hits"][std::string(cache::to_string(tier))] = it == summary.hits.end() ? 0 : it->second;
-  }
+  json["hits"] = hits_json(summary);
   json["missing"] = summary.missing;
   json["failed"] = jobs.failures().size();
   json["failures"] = failures_json(jobs, runtime);
@@ -127,7 +111,8 @@ absl::StatusOr<Exit> warm(const Session& session, const WarmArguments& arguments
     return absl::InvalidArgumentError(
         absl::StrFormat("--jobs must not be negative: got %d", threads));
   Runtime& runtime = Runtime::instance();
-  KILN_ASSIGN_OR_RETURN(const std::vector<NamedCall> calls, read_calls(runtime, arguments));
+  KILN_ASSIGN_OR_RETURN(const std::vector<NamedCall> calls,
+                        read_calls(runtime, arguments.file, arguments.calls, arguments.max_calls));
   const Interrupt interrupt;
   WarmJobs jobs(runtime);
   KILN_RETURN_IF_ERROR(jobs.plan(calls, arguments.devices, interrupt));

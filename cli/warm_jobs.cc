@@ -218,4 +218,14 @@ WarmSummary summarise(const std::deque<WarmJob>& jobs, WarmMode mode) {
   return summary;
 }
 
+Json hits_json(const WarmSummary& summary) {
+  Json json;
+  for (const cache::TierKind tier : {cache::TierKind::memory, cache::TierKind::disk,
+                                     cache::TierKind::layer, cache::TierKind::remote}) {
+    const auto at = summary.hits.find(tier);
+    json[std::string(cache::to_string(tier))] = at == summary.hits.end() ? 0 : at->second;
+  }
+  return json;
+}
+
 }  // namespace kiln::cli

@@ -7,6 +7,7 @@
 #include "cli/call_arguments.h"
 #include "cli/device_arguments.h"
 #include "cli/interrupt.h"
+#include "cli/session.h"
 #include "runtime/tools.h"
 
 #include <absl/status/status.h>
@@ -101,6 +102,8 @@ struct WarmSummary {
   std::map<cache::TierKind, std::size_t> hits;
 };
 WarmSummary summarise(const std::deque<WarmJob>& jobs, WarmMode mode);
+// All tiers, also those without any.
+Json hits_json(const WarmSummary& summary);
 
 }  // namespace kiln::cli
 

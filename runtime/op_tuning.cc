@@ -209,9 +209,11 @@ void OpTuning::find_winner(const Problem& problem, const TuneKey& key, Kernel& k
   runtime.sweeps.fetch_add(1, std::memory_order_relaxed);
   sweep(subject, configs, options, report);
   if (!report.status.ok()) return;
-  // Where machines share a store that keeps no leases another may have been first.
-  if (!options.force && !options.agree) {
-    if (const auto record = find_record(runtime, support, kernel, key)) return use(*record);
+  // Where machines share a store that keeps no leases another may have been first. And a sweep that
+  // was asked for again but was cut short replaces none that was not.
+  if (!options.agree && (!options.force || !report.complete)) {
+    const auto record = find_record(runtime, support, kernel, key);
+    if (record && (!options.force || record->report.complete)) return use(*record);
   }
   if (options.agree) {
     const Config agreed = options.agree(report);

@@ -34,6 +34,15 @@ class RemoteTest(KilnTestCase):
         reports = [self.finish(process) for process in started]
         self.assertEqual(sum(report["built"] for report in reports), len(calls), reports)
 
+    def test_a_pack_is_proved_by_what_is_in_it_alone(self):
+        self.ok("warm", CALL, *CUDA, env=self.machine("one"))
+        calls = self.write("calls.jsonl", json.dumps(CALL) + "\n")
+        self.ok("cache", "export", self.path("empty.kpack"), env={"KILN_CACHE_DIR": self.path("empty")})
+        check = ("check", "--calls", calls, *CUDA)
+        self.assertEqual(self.ok(*check, env=self.machine("two"))["hits"]["remote"], 1)
+        result = self.kiln(*check, "--pack", self.path("empty.kpack"), "--json", env=self.machine("three"))
+        self.assertEqual((result.code, result.json["missing"]), (3, 1), result.out)
+
     def test_signed_values(self):
         trusted = self.ok("cache", "keygen", self.path("key"))["public_key"]
         self.ok("warm", CALL, *CUDA, env=self.machine("one"))

@@ -60,6 +60,13 @@ class TuneTest(KilnTestCase):
         why = self.ok("why", toy(WRONG), "--device", "cpu", env=ENV)
         self.assertEqual(why["tier"], "disk", "the winner's artifact is what a call needs")
 
+    def test_a_forced_sweep_that_is_cut_short_replaces_none_that_was_not(self):
+        self.one_sweep(self.tune(toy(0)))
+        cut = self.one_sweep(self.tune(toy(0), "--force", "--budget", "0"))
+        self.assertEqual((cut["winner"], cut["from_record"]), (BEST, True))
+        again = self.one_sweep(self.ok("tune", toy(0), "--force", "--devices", "cpu,cpu", "--rounds", "7", env=ENV))
+        self.assertEqual((again["winner"], again["from_record"]), (BEST, False))
+
     def test_a_candidate_that_crashes_costs_itself(self):
         output = self.tune(toy(CRASH))
         sweep = self.one_sweep(output)
@@ -198,7 +205,7 @@ class TuneTest(KilnTestCase):
         with open(page, encoding="utf-8") as file:
             self.assertEqual(file.read().count("<h2"), 1)
         for part in ("<svg", "tuning_toy", " winner</text>", " default</text>", "must be the default&", ">roofline ",
-                     "Roofline: a copy that moves 0.03277 MB"):
+                     "Roofline: a copy that moves 32.77 kB"):
             self.assertIn(part.rstrip("&"), text)
         for outside in ("http:", "https:", "src=", "@import"):
             self.assertNotIn(outside, text)
@@ -237,6 +244,10 @@ class TuneTest(KilnTestCase):
     def test_wrong_usage(self):
         self.refused(2, "calls must be given", "tune", "--device", "cpu", env=ENV)
         self.refused(2, "must be", "tune", toy(0), "--device", "nonsense:x", env=ENV)
+        self.refused(2, "--policy: must be one of automatic, exhaustive, halving: got best", "tune", toy(0), "--policy", "best",
+                     env=ENV)
+        self.refused(2, "--report must be a file that can be written", "tune", toy(0), "--device", "cpu",
+                     "--report", "/nowhere/page.html", env=ENV)
         self.refused(2, "--rounds: must be at least 1: got 0", "tune", toy(0), "--rounds", "0", env=ENV)
         self.refused(2, "--hang-limit: must be more than 0: got no", "tune", toy(0), "--hang-limit", "no", env=ENV)
 

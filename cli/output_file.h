@@ -1,0 +1,19 @@
+#ifndef KILN_CLI_OUTPUT_FILE_H_
+#define KILN_CLI_OUTPUT_FILE_H_
+
+#include <absl/status/status.h>
+
+#include <string>
+#include <string_view>
+
+namespace kiln::cli {
+
+// Writes `bytes` into the file that the option `what` names; "-" is stdout. InvalidArgument names
+// both where that cannot be done.
+absl::Status write_output(std::string_view what, const std::string& path, std::string_view bytes);
+// Whether it could be, before work of hours: makes an empty file where there is none.
+absl::Status check_output(std::string_view what, const std::string& path);
+
+}  // namespace kiln::cli
+
+#endif  // KILN_CLI_OUTPUT_FILE_H_
