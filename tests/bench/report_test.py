@@ -16,6 +16,7 @@ BENCH = os.path.join(HERE, "../../bench")
 FIXED = os.path.join(HERE, "four_norms.json")
 sys.path.insert(0, BENCH)
 import compare  # noqa: E402
+import contract  # noqa: E402
 import report  # noqa: E402
 
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
@@ -188,6 +189,36 @@ class ReportTest(ResultsTestCase):
         for name, text in first.items():
             with open(os.path.join(self.folder, name), encoding="utf-8") as file:
                 self.assertEqual(file.read(), text)
+
+
+class ContractTest(ResultsTestCase):
+    def test_the_table_is_put_into_the_page_and_says_what_misses(self):
+        def timed(name, family, **us):
+            return {"name": f"{family}: {name}", "family": family, "contenders": [
+                {"name": c.replace("_", " "), "clock": "wall", "us": {"median": v, "p10": v, "p90": v, "count": 9}}
+                for c, v in us.items()]}
+        self.document["instructions"] = {"find_entry": 298}
+        self.document["workloads"] += [
+            timed("find_entry/threads:1", "host path", kiln=0.02), timed("find_entry/threads:16", "host path", kiln=0.06),
+            timed("a", "first call", kiln=120e3, nvrtc=100e3), timed("b", "warm scaling", kiln=100, nvrtc_processes=80)]
+        page = self.write("page.md", "before\n<!-- contract -->\nwas here\n<!-- end of contract -->\nafter\n")
+        done = self.run_main(contract, self.write("in.json", self.document), "--in", page)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        self.assertTrue(text.startswith("before\n<!-- contract -->\n| path |") and text.endswith("\nafter\n"), text)
+        for line in ("| hit: finding the entry | 50 ns, flat to 16 threads | 20.0 ns, 60.0 ns at 16 threads, 298 instructions |"
+                     "  | 1.20 of the bound | 20 % over; not flat: 3.0 times at 16 threads |",
+                     "| 120 ms | bare NVRTC, 100 ms | 0.83 | 20 % beyond; 20 ms beyond |", "| 0.80 to 0.80 | b: 0.80 |",
+                     "behind the fastest peer in 1 of 4, over the goal in 1 of 3 |",
+                     "| kernels: gemm | ahead of the framework, near the copy or product rate | not measured in these runs |"):
+            self.assertIn(line, text)
+        self.assertNotIn("was here", text)
+
+    def test_a_page_without_the_marks_is_refused(self):
+        done = self.run_main(contract, FIXED, "--in", self.write("page.md", "nothing\n"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("must hold <!-- contract -->", done.stderr)
 
 
 class CompareTest(ResultsTestCase):
