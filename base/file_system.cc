@@ -193,8 +193,6 @@ class RealFileSystem final : public FileSystem {
     if (size == 0) return Mapping();
     void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
     if (data == MAP_FAILED) return errno_status(errno, "mmap");
-    // A hint alone: a cold file is read ahead in large pieces, beside what the caller does.
-    ::madvise(data, size, MADV_WILLNEED);
     return Mapping(data, size);
   }
 

@@ -54,6 +54,8 @@ LogSink make_default_sink() {
   };
 }
 
+constexpr std::size_t kMaxSaid = 4096;
+
 // The sink in force and what log_once has said. Never destroyed: threads may log while the process
 // exits.
 struct LogState {
@@ -100,6 +102,8 @@ void log_once(LogLevel level, std::string_view what, std::string_view message) {
   try {
     LogState& s = state();
     MutexLock lock(s.mutex);
+    // What names each of many builds must not be kept for ever; rather is a line said again.
+    if (s.said.size() >= kMaxSaid) s.said.clear();
     if (!s.said.insert(std::string(what)).second) return;
   } catch (...) {
     return;

@@ -25,6 +25,10 @@ class KILN_EXPORT Mapping {
   }
   ~Mapping();
 
+  // Reads what is not in memory yet, in large pieces: for who will look at most of it in no
+  // order, where each first look would wait for the disk.
+  void read_ahead() const;
+
   std::string_view bytes() const { return {static_cast<const char*>(data_), size_}; }
 
  private:

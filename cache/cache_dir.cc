@@ -98,6 +98,30 @@ absl::StatusOr<Fd> CacheDir::create_file(const std::string& path) const {
   return fd;
 }
 
+absl::StatusOr<std::string> CacheDir::read_file(const Fd& fd, const std::string& path,
+                                                std::int64_t max_bytes, FileInfo& info) const {
+  KILN_ASSIGN_OR_RETURN(info, fs_.stat(fd));
+  KILN_RETURN_IF_ERROR(check_file(info, path));
+  return read_all(fs_, fd, max_bytes);
+}
+
+absl::Status CacheDir::write_file(const std::string& folder, const std::string& name,
+                                  std::string_view bytes) const {
+  KILN_RETURN_IF_ERROR(make_folder(folder));
+  const std::string temp = absl::StrFormat("%s/tmp.%s", folder, unique_suffix());
+  absl::Status status = write_synced(temp, bytes);
+  if (status.ok()) status = fs_.rename(temp, absl::StrFormat("%s/%s", folder, name));
+  if (status.ok()) return fs_.sync_dir(folder);
+  fs_.unlink(temp).IgnoreError();
+  return status;
+}
+
+absl::Status CacheDir::write_synced(const std::string& path, std::string_view bytes) const {
+  KILN_ASSIGN_OR_RETURN(const Fd fd, create_file(path));
+  KILN_RETURN_IF_ERROR(write_all(fs_, fd, bytes));
+  return fs_.sync(fd);
+}
+
 absl::Status CacheDir::make_shared_dirs(const std::string& folder) const {
   for (std::size_t slash = path_.size(); slash < folder.size();) {
     slash = folder.find('/', slash + 1);

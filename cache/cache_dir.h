@@ -11,8 +11,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace kiln::cache {
+
+// By how much clocks of hosts that share a folder may differ.
+inline constexpr absl::Duration kClockSkew = absl::Minutes(5);
 
 // How a folder is used.
 struct FolderRules {
@@ -56,9 +60,18 @@ class KILN_EXPORT CacheDir {
   std::string lease_path(const CompileKey& key) const;
   std::string lease_folder() const { return path_ + "/leases"; }
   std::string quarantine_folder() const { return path_ + "/quarantine"; }
+  std::string tuning_folder() const { return path_ + "/tuning"; }
 
   // A file for writing that others of the group may replace where the folder is shared.
   absl::StatusOr<Fd> create_file(const std::string& path) const;
+  // All of an open file if it is trusted; `info` says which one it is. The folders above it are the
+  // caller's to check.
+  absl::StatusOr<std::string> read_file(const Fd& fd, const std::string& path,
+                                        std::int64_t max_bytes, FileInfo& info) const;
+  // Makes or replaces `name` in `folder`, one of the above: others see all of it, or what was there
+  // before. On the disk when this returns.
+  absl::Status write_file(const std::string& folder, const std::string& name,
+                          std::string_view bytes) const;
   // Makes `folder`, one of the above, as far as it is missing, and checks it.
   absl::Status make_folder(const std::string& folder) const;
   // Ok: trusted. NotFound: not there. PermissionDenied: names what must hold.
@@ -71,6 +84,7 @@ class KILN_EXPORT CacheDir {
 
  private:
   absl::Status prepare();
+  absl::Status write_synced(const std::string& path, std::string_view bytes) const;
   absl::Status make_shared_dirs(const std::string& folder) const;
   absl::Status check(const FileInfo& info, FileType want, const std::string& path) const;
 

@@ -37,11 +37,10 @@ absl::StatusOr<std::string> read_file(const CacheDir& dir, const CompileKey& key
   const std::string path = dir.artifact_path(key);
   KILN_RETURN_IF_ERROR(dir.check_folder(dir.artifact_folder(key)));
   KILN_ASSIGN_OR_RETURN(const Fd fd, dir.fs().open_read(path));
-  KILN_ASSIGN_OR_RETURN(info, dir.fs().stat(fd));
-  KILN_RETURN_IF_ERROR(dir.check_file(info, path));
-  KILN_ASSIGN_OR_RETURN(std::string bytes, read_all(dir.fs(), fd, kMaxFileBytes));
+  KILN_ASSIGN_OR_RETURN(std::string bytes, dir.read_file(fd, path, kMaxFileBytes, info));
   // A stamp that cannot be set, on a read-only folder, costs nothing but its place in the order.
-  if (dir.is_writable() && absl::Now() - info.modified > kStampEvery)
+  const absl::Duration age = absl::Now() - info.modified;
+  if (dir.is_writable() && (age > kStampEvery || age < -kClockSkew))
     dir.fs().touch(fd).IgnoreError();
   return bytes;
 }
@@ -108,24 +107,10 @@ class DiskTier final : public Tier {
           absl::StrFormat("cache: an artifact's file must have at most %d bytes, got %d",
                           kMaxFileBytes, bytes.size()));
     }
-    const std::string folder = dir_->artifact_folder(artifact.key);
-    KILN_RETURN_IF_ERROR(dir_->make_folder(folder));
-    const std::string temp = absl::StrFormat("%s/tmp.%s", folder, unique_suffix());
-    absl::Status status = write_synced(temp, bytes);
-    if (status.ok()) status = dir_->fs().rename(temp, dir_->artifact_path(artifact.key));
-    if (!status.ok()) {
-      dir_->fs().unlink(temp).IgnoreError();
-      return status;
-    }
+    KILN_RETURN_IF_ERROR(dir_->write_file(dir_->artifact_folder(artifact.key),
+                                          to_hex(artifact.key) + ".kiln", bytes));
     counters_.bytes_written += static_cast<std::int64_t>(bytes.size());
-    KILN_RETURN_IF_ERROR(dir_->fs().sync_dir(folder));
     return static_cast<std::int64_t>(bytes.size());
-  }
-
-  absl::Status write_synced(const std::string& path, const std::string& bytes) {
-    KILN_ASSIGN_OR_RETURN(const Fd fd, dir_->create_file(path));
-    KILN_RETURN_IF_ERROR(write_all(dir_->fs(), fd, bytes));
-    return dir_->fs().sync(fd);
   }
 
   // The first write of a process measures, then every one that makes up a good part of the limit.

@@ -26,8 +26,13 @@ bool is_version_folder(std::string_view name) {
          name.find_first_not_of("0123456789", 1) == std::string_view::npos;
 }
 
-// Names in a folder that may not be there.
+// Names in a folder that may not be there. One that others can write, or a link, is as if it were
+// not: nothing is removed where it leads.
 absl::StatusOr<std::vector<std::string>> names_in(const CacheDir& dir, const std::string& folder) {
+  if (const absl::Status trusted = dir.check_folder(folder); absl::IsPermissionDenied(trusted)) {
+    KILN_RETURN_IF_ERROR(dir.trouble(trusted));
+    return std::vector<std::string>();
+  }
   absl::StatusOr<std::vector<std::string>> names = dir.fs().list_dir(folder);
   if (absl::IsNotFound(names.status())) return std::vector<std::string>();
   return names;
@@ -65,6 +70,12 @@ std::int64_t sweep(const CacheDir& dir, const std::string& folder, absl::Duratio
   return removed;
 }
 
+// When the file was last used. A stamp from beyond what clocks of hosts may differ by says nothing,
+// and must not keep a file until its time has come.
+absl::Time last_use(const FileInfo& info, absl::Time now) {
+  return info.modified > now + kClockSkew ? absl::InfinitePast() : info.modified;
+}
+
 // Whether the file is gone now, by us or by another that collects.
 bool evict(const CacheDir& dir, const ArtifactFile& file, bool& by_us) {
   const absl::StatusOr<FileInfo> now = dir.fs().stat(file.path);
@@ -80,12 +91,13 @@ void evict_to_limit(const CacheDir& dir, const GarbageRules& rules, std::vector<
                     GarbageReport& report) {
   // Every process that collects goes through them in one order, so two of them remove the same
   // ones.
-  std::sort(files.begin(), files.end(), [](const ArtifactFile& a, const ArtifactFile& b) {
-    return std::pair(a.info.modified, a.path) < std::pair(b.info.modified, b.path);
+  const absl::Time now = absl::Now();
+  std::sort(files.begin(), files.end(), [now](const ArtifactFile& a, const ArtifactFile& b) {
+    return std::pair(last_use(a.info, now), a.path) < std::pair(last_use(b.info, now), b.path);
   });
   const std::int64_t goal = rules.max_bytes / 10 * 9;
   for (const ArtifactFile& file : files) {
-    if (report.bytes <= goal || absl::Now() - file.info.modified < rules.grace) break;
+    if (report.bytes <= goal || now - last_use(file.info, now) < rules.grace) break;
     bool by_us = false;
     if (!evict(dir, file, by_us)) continue;
     report.bytes -= file.info.size;
@@ -127,7 +139,8 @@ absl::StatusOr<GarbageReport> collect_garbage(const CacheDir& dir, const Garbage
     ++report.files;
     report.bytes += file.info.size;
   }
-  KILN_ASSIGN_OR_RETURN(const std::vector<std::string> folders, artifact_folders(dir));
+  KILN_ASSIGN_OR_RETURN(std::vector<std::string> folders, artifact_folders(dir));
+  folders.push_back(dir.tuning_folder());
   for (const std::string& folder : folders) {
     report.swept += sweep(dir, folder, rules.temp_age,
                           [](const std::string& name) { return starts_with(name, "tmp."); });

@@ -39,9 +39,8 @@ std::vector<CompileKey> read_manifest(const CacheDir& dir) {
   const std::string path = dir.path() + "/manifest";
   const absl::StatusOr<Fd> fd = dir.fs().open_read(path);
   if (!fd.ok()) return out;
-  const absl::StatusOr<FileInfo> info = dir.fs().stat(*fd);
-  if (!info.ok() || !dir.check_file(*info, path).ok()) return out;
-  const absl::StatusOr<std::string> text = read_all(dir.fs(), *fd, kMaxManifestBytes);
+  FileInfo info;
+  const absl::StatusOr<std::string> text = dir.read_file(*fd, path, kMaxManifestBytes, info);
   if (!text.ok()) return out;
   for (const auto& line : absl::StrSplit(*text, '\n')) {
     if (const auto key = parse_compile_key({line.data(), line.size()})) out.push_back(*key);

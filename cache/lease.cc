@@ -2,6 +2,7 @@
 
 #include <kiln/status.h>
 
+#include "base/clock.h"
 #include "base/hash128.h"
 
 #include <absl/strings/numbers.h>
@@ -22,9 +23,6 @@ namespace {
 constexpr std::int64_t kMaxLeaseBytes = 4096;
 constexpr absl::Duration kFirstPoll = absl::Milliseconds(1);
 constexpr absl::Duration kLastPoll = absl::Milliseconds(50);
-// By how much clocks of hosts that share a folder may differ before an old lease is believed to be
-// young.
-constexpr absl::Duration kClockSkew = absl::Minutes(5);
 
 std::string lease_text() {
   const ProcessId me = current_process();
@@ -56,7 +54,7 @@ bool same_view(const LeaseView& a, const LeaseView& b) {
 // The file of a lease; removed with the last pointer to this.
 class HeldLease {
  public:
-  HeldLease(std::shared_ptr<LeaseFiles> files, std::string path, Fd fd)
+  HeldLease(std::shared_ptr<LeaseFiles> files, std::string path, std::shared_ptr<const Fd> fd)
       : files_(std::move(files)), path_(std::move(path)), fd_(std::move(fd)), pid_(::getpid()) {}
   ~HeldLease() {
     // A forked child has a copy of this object, but the lease is its parent's.
@@ -64,18 +62,22 @@ class HeldLease {
   }
   HeldLease(const HeldLease&) = delete;
   HeldLease& operator=(const HeldLease&) = delete;
-  const Fd& fd() const { return fd_; }
 
  private:
   const std::shared_ptr<LeaseFiles> files_;
   const std::string path_;
-  const Fd fd_;
+  const std::shared_ptr<const Fd> fd_;
   const pid_t pid_;
 };
 
 LeaseFiles::LeaseFiles(std::shared_ptr<const CacheDir> dir, absl::Duration lease_wait,
                        absl::Duration heartbeat)
-    : dir_(std::move(dir)), lease_wait_(lease_wait), heartbeat_(dir_->fs(), heartbeat) {}
+    : dir_(std::move(dir)),
+      lease_wait_(lease_wait),
+      beats_(heartbeat, [fs = &dir_->fs()](const auto& held) {
+        // A touch that fails is a missed beat.
+        for (const std::shared_ptr<const Fd>& fd : held) fs->touch(*fd).IgnoreError();
+      }) {}
 
 absl::StatusOr<LeaseFiles::Acquired> LeaseFiles::acquire(const CompileKey& key,
                                                          absl::Time deadline) {
@@ -104,7 +106,7 @@ absl::StatusOr<LeaseFiles::Acquired> LeaseFiles::acquire(const CompileKey& key,
     if (view.ok()) {
       if (!seen || !same_view(*seen, *view)) {
         seen = *std::move(view);
-        seen_since = absl::Now();
+        seen_since = steady_now();
       }
       if (is_stale(*seen, seen_since)) {
         take_away(path, *seen);
@@ -130,14 +132,15 @@ absl::StatusOr<std::shared_ptr<const void>> LeaseFiles::create(const std::string
     dir_->fs().unlink(path).IgnoreError();
     return written;
   }
-  auto held = std::make_shared<const HeldLease>(shared_from_this(), path, std::move(fd));
-  heartbeat_.add(&held->fd());
-  return std::shared_ptr<const void>(std::move(held));
+  const auto shared = std::make_shared<const Fd>(std::move(fd));
+  beats_.add(shared);
+  return std::shared_ptr<const void>(
+      std::make_shared<const HeldLease>(shared_from_this(), path, shared));
 }
 
-void LeaseFiles::release(const std::string& path, const Fd& fd) {
-  heartbeat_.remove(&fd);
-  const absl::StatusOr<FileInfo> mine = dir_->fs().stat(fd);
+void LeaseFiles::release(const std::string& path, const std::shared_ptr<const Fd>& fd) {
+  beats_.remove(fd);
+  const absl::StatusOr<FileInfo> mine = dir_->fs().stat(*fd);
   const absl::StatusOr<FileInfo> there = dir_->fs().stat(path);
   if (mine.ok() && there.ok() && same_file(*mine, *there)) dir_->fs().unlink(path).IgnoreError();
 }
@@ -145,19 +148,17 @@ void LeaseFiles::release(const std::string& path, const Fd& fd) {
 absl::StatusOr<LeaseView> LeaseFiles::look(const std::string& path) {
   LeaseView view;
   KILN_ASSIGN_OR_RETURN(const Fd fd, dir_->fs().open_read(path));
-  KILN_ASSIGN_OR_RETURN(view.info, dir_->fs().stat(fd));
-  KILN_RETURN_IF_ERROR(dir_->check_file(view.info, path));
-  KILN_ASSIGN_OR_RETURN(view.content, read_all(dir_->fs(), fd, kMaxLeaseBytes));
+  KILN_ASSIGN_OR_RETURN(view.content, dir_->read_file(fd, path, kMaxLeaseBytes, view.info));
   view.holder = parse_lease(view.content);
   return view;
 }
 
 bool LeaseFiles::is_stale(const LeaseView& view, absl::Time seen_since) const {
   if (view.holder && is_gone(*view.holder)) return true;
-  const absl::Time now = absl::Now();
   // Silence is measured by this process's own clock from when it saw the last beat. A file that was
   // old long before need not be watched as well.
-  return now - seen_since >= lease_wait_ || now - view.info.modified >= lease_wait_ + kClockSkew;
+  return steady_now() - seen_since >= lease_wait_ ||
+         absl::Now() - view.info.modified >= lease_wait_ + kClockSkew;
 }
 
 void LeaseFiles::take_away(const std::string& path, const LeaseView& stale) {
@@ -168,7 +169,7 @@ void LeaseFiles::take_away(const std::string& path, const LeaseView& stale) {
   const absl::StatusOr<Fd> fd = dir_->create_file(claim);
   if (absl::IsAlreadyExists(fd.status())) {
     const absl::StatusOr<LeaseView> other = look(claim);
-    if (other.ok() && is_stale(*other, absl::Now())) take_away(claim, *other);
+    if (other.ok() && is_stale(*other, steady_now())) take_away(claim, *other);
     return;
   }
   if (!fd.ok()) return;

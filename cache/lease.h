@@ -2,11 +2,10 @@
 #define KILN_CACHE_LEASE_H_
 
 #include "base/file_system.h"
-#include "base/mutex.h"
 #include "base/process.h"
+#include "cache/beats.h"
 #include "cache/cache_dir.h"
 
-#include <absl/base/thread_annotations.h>
 #include <absl/status/status.h>
 #include <absl/status/statusor.h>
 #include <absl/time/time.h>
@@ -16,35 +15,9 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
-#include <vector>
 
 namespace kiln::cache {
-
-// Touches the lease files that this process holds, from one thread that lives only while there are
-// any. Thread-safe.
-class Heartbeat {
- public:
-  Heartbeat(FileSystem& fs, absl::Duration period) : fs_(fs), period_(period) {}
-  ~Heartbeat();
-
-  // `fd` must stay open until `remove` returns. Touched through the descriptor: a file that was
-  // taken away from its holder is then touched to no effect, and never its successor.
-  void add(const Fd* fd);
-  void remove(const Fd* fd);
-
- private:
-  void run();
-
-  FileSystem& fs_;
-  const absl::Duration period_;
-  Mutex mutex_;
-  CondVar changed_;  // nothing is held any more
-  std::vector<const Fd*> held_ ABSL_GUARDED_BY(mutex_);
-  bool running_ ABSL_GUARDED_BY(mutex_) = false;  // false: `thread_` is about to end or has ended
-  std::thread thread_ ABSL_GUARDED_BY(mutex_);
-};
 
 // What a waiter has seen of a lease file: who holds it and when it last changed.
 struct LeaseView {
@@ -70,7 +43,7 @@ class LeaseFiles : public std::enable_shared_from_this<LeaseFiles> {
   // As Store::lease.
   absl::StatusOr<Acquired> acquire(const CompileKey& key, absl::Time deadline);
   // Removes the file if it still is the one behind `fd`.
-  void release(const std::string& path, const Fd& fd);
+  void release(const std::string& path, const std::shared_ptr<const Fd>& fd);
 
   std::int64_t waits() const { return waits_.load(); }
 
@@ -84,7 +57,9 @@ class LeaseFiles : public std::enable_shared_from_this<LeaseFiles> {
 
   const std::shared_ptr<const CacheDir> dir_;
   const absl::Duration lease_wait_;
-  Heartbeat heartbeat_;
+  // Touches through descriptors: a file that was taken away from its holder is then touched to no
+  // effect, and never its successor.
+  Beats<std::shared_ptr<const Fd>> beats_;
   std::atomic<std::int64_t> waits_{0};
 };
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,8 @@ using Shared = std::shared_ptr<const Artifact>;
 
 // From here on remembering is cheaper than comparing.
 constexpr std::size_t kLongText = 1024;
+// Larger packs are read as they are asked: who looks for a few artifacts should not wait for all.
+constexpr std::size_t kMaxReadAhead = 64 << 20;
 
 absl::Status damaged(std::string_view what) {
   return absl::DataLossError(absl::StrFormat("pack: %s", what));
@@ -221,6 +224,12 @@ bool Pack::same_text(std::uint32_t id, const SharedText& text) const {
   return true;
 }
 
+// Not when it is opened: many a process opens packs and asks them for nothing.
+void Pack::read_ahead() const {
+  if (bytes_.size() <= kMaxReadAhead)
+    std::call_once(read_ahead_, [this] { mapping_.read_ahead(); });
+}
+
 std::size_t Pack::lower_bound(const CompileKey& key) const {
   std::size_t first = 0;
   for (std::size_t count = artifact_count_; count > 0;) {
@@ -257,6 +266,7 @@ absl::StatusOr<Shared> Pack::load(const Row& row, const Artifact& wanted,
 absl::StatusOr<Shared> Pack::find(const Artifact& wanted) const {
   const std::size_t index = lower_bound(wanted.key);
   if (index == artifact_count_ || key(index) != wanted.key) return Shared();
+  read_ahead();
   const Row found = row(index);
   if (!same_fields(found.source_fields, wanted.source_fields) ||
       !same_fields(found.compiler_fields, wanted.compiler_fields)) {
@@ -269,6 +279,7 @@ absl::StatusOr<Shared> Pack::find_by_source(const Artifact& wanted) const {
   for (std::size_t i = lower_bound({wanted.key.source, {}}); i < artifact_count_; ++i) {
     const Row found = row(i);
     if (found.key.source != wanted.key.source) break;
+    read_ahead();
     if ((found.flags & kPreferred) == 0 || !same_fields(found.source_fields, wanted.source_fields))
       continue;
     return load(found, wanted, false);

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -84,12 +85,14 @@ class KILN_EXPORT Pack {
   absl::StatusOr<std::shared_ptr<const Artifact>> load(const Row& row, const Artifact& wanted,
                                                        bool same_compiler) const;
   std::size_t lower_bound(const CompileKey& key) const;
+  void read_ahead() const;
 
   Mapping mapping_;
   std::string_view bytes_;
   std::string_view artifacts_, blobs_, tuning_, data_;
   std::size_t artifact_count_ = 0, blob_count_ = 0, tuning_count_ = 0;
   bool signed_ = false;
+  mutable std::once_flag read_ahead_;
   // Long texts of requests that were found equal to a blob: the artifacts of a pack share sources,
   // which are compared once then.
   mutable Mutex mutex_;

@@ -2,8 +2,9 @@
 
 #include <kiln/status.h>
 
+#include "base/clock.h"
+
 #include <absl/strings/str_format.h>
-#include <absl/time/clock.h>
 
 #include <algorithm>
 #include <array>
@@ -95,7 +96,7 @@ absl::StatusOr<RedisConnection> RedisConnection::open(const CurlFunctions& curl,
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_QUICK_EXIT, 1L);
   set(CURLOPT_CONNECTTIMEOUT_MS,
-      std::max<long>(1, absl::ToInt64Milliseconds(deadline - absl::Now())));
+      std::max<long>(1, absl::ToInt64Milliseconds(deadline - steady_now())));
   if (!ca_file.empty()) set(CURLOPT_CAINFO, ca_file.c_str());
   if (const CURLcode code = curl.curl_easy_perform(handle); code != CURLE_OK)
     return connecting(curl, code);
@@ -176,7 +177,7 @@ absl::StatusOr<RedisReply> RedisConnection::receive(std::size_t max_bytes, absl:
 
 absl::Status RedisConnection::wait(short events, absl::Time deadline) const {
   while (true) {
-    const absl::Duration left = deadline - absl::Now();
+    const absl::Duration left = deadline - steady_now();
     if (left <= absl::ZeroDuration())
       return absl::DeadlineExceededError("the store must answer in time, got nothing");
     pollfd poll_socket{.fd = socket_, .events = events, .revents = 0};

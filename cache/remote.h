@@ -19,11 +19,21 @@ struct BreakerRules {
   absl::Duration longest_pause = absl::Seconds(60);
 };
 
+// What signs requests to an S3 store; where it is not in RemoteOptions or the URL.
+struct AwsCredentials {
+  std::string access_key, secret_key;
+  std::string session_token;  // of keys that end; empty: they do not
+  std::string region;         // empty: us-east-1
+};
+
 // A store that machines share, and how it is used. Holds secrets: never printed or logged.
 struct RemoteOptions {
-  std::string url;  // redis://, rediss:// (TLS), http:// or https://; empty: no remote tier
-  std::string user, password;                 // instead of those in the URL
-  std::string token;                          // HTTP: a bearer token instead of user and password
+  // redis://, rediss:// (TLS), http://, https://, s3+http:// or s3+https:// (requests are signed,
+  // by AWS Signature Version 4; may end with ?region=NAME); empty: no remote tier
+  std::string url;
+  std::string user, password;  // instead of those in the URL
+  std::string token;           // HTTP: a bearer token instead of user and password
+  AwsCredentials aws;
   std::string ca_file;                        // whom TLS trusts, PEM; empty: whom the system trusts
   absl::Duration timeout = absl::Seconds(1);  // of one request; of a write, ten times that
   std::int64_t max_bytes = 64ll << 20;        // values beyond it are neither read nor written

@@ -7,6 +7,8 @@
 namespace kiln::cache {
 namespace {
 
+constexpr std::string_view kS3 = "s3+", kRegion = "region=";
+
 std::string part(const CurlFunctions& curl, CURLU* url, CURLUPart what, unsigned flags = 0) {
   char* text = nullptr;
   if (curl.curl_url_get(url, what, &text, flags) != CURLUE_OK || text == nullptr) return "";
@@ -27,6 +29,11 @@ bool is_host(std::string_view host) {
   });
 }
 
+bool is_region(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; });
+}
+
 bool is_number(std::string_view text) {
   return std::all_of(text.begin(), text.end(),
                      [](unsigned char c) { return std::isdigit(c) != 0; });
@@ -43,12 +50,15 @@ absl::StatusOr<RemoteAddress> parse_remote_address(const CurlFunctions& curl,
   const std::unique_ptr<CURLU, decltype(curl.curl_url_cleanup)> url(curl.curl_url(),
                                                                     curl.curl_url_cleanup);
   RemoteAddress out;
-  if (url == nullptr || curl.curl_url_set(url.get(), CURLUPART_URL, options.url.c_str(),
+  const bool is_s3 = options.url.starts_with(kS3);
+  const std::string plain = options.url.substr(is_s3 ? kS3.size() : 0);
+  if (url == nullptr || curl.curl_url_set(url.get(), CURLUPART_URL, plain.c_str(),
                                           CURLU_NON_SUPPORT_SCHEME) != CURLUE_OK)
     return refused("be scheme://[user:password@]host[:port][/path], with %-escapes");
   out.scheme = part(curl, url.get(), CURLUPART_SCHEME);
-  if (!out.is_redis() && out.scheme != "http" && out.scheme != "https")
-    return refused("begin with redis://, rediss://, http:// or https://");
+  if ((is_s3 || !out.is_redis()) && out.scheme != "http" && out.scheme != "https") {
+    return refused("begin with redis://, rediss://, http://, https://, s3+http:// or s3+https://");
+  }
   out.host = part(curl, url.get(), CURLUPART_HOST);
   if (!is_host(out.host)) return refused("name a host");
   out.port = part(curl, url.get(), CURLUPART_PORT);
@@ -57,14 +67,27 @@ absl::StatusOr<RemoteAddress> parse_remote_address(const CurlFunctions& curl,
   while (!out.path.empty() && out.path.back() == '/') out.path.pop_back();
   if (out.is_redis() && !is_number(out.path.empty() ? out.path : out.path.substr(1)))
     return refused("have the number of a database as its path, or none");
-  if (!part(curl, url.get(), CURLUPART_QUERY).empty() ||
-      !part(curl, url.get(), CURLUPART_FRAGMENT).empty())
-    return refused("end with its path");
+  std::string query = part(curl, url.get(), CURLUPART_QUERY);
+  if (is_s3) {
+    out.region = query.starts_with(kRegion) ? query.substr(kRegion.size()) : options.aws.region;
+    if (query.starts_with(kRegion)) query.clear();
+    if (out.region.empty()) out.region = "us-east-1";
+    if (!is_region(out.region)) return refused("name a region of letters, digits and -");
+  }
+  if (!query.empty() || !part(curl, url.get(), CURLUPART_FRAGMENT).empty())
+    return refused(is_s3 ? "end with its path or ?region=" : "end with its path");
   out.user =
       !options.user.empty() ? options.user : part(curl, url.get(), CURLUPART_USER, CURLU_URLDECODE);
   out.password = !options.password.empty()
                      ? options.password
                      : part(curl, url.get(), CURLUPART_PASSWORD, CURLU_URLDECODE);
+  if (out.is_signed() && out.user.empty()) {
+    out.user = options.aws.access_key;
+    out.password = options.aws.secret_key;
+    out.session_token = options.aws.session_token;
+  }
+  if (out.is_signed() && (out.user.empty() || out.password.empty()))
+    return refused("come with an access key and a secret key (AWS_ACCESS_KEY_ID, ...)");
   return out;
 }
 

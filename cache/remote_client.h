@@ -17,6 +17,7 @@ namespace kiln::cache {
 // The right to build something, under its name in the store; `token` tells holders apart.
 struct RemoteRight {
   std::string name, token;
+  bool operator==(const RemoteRight&) const = default;
 };
 
 // One kind of store. Names are 64 hex digits. Thread-safe. Errors: Unavailable and

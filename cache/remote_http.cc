@@ -4,6 +4,7 @@
 #include "cache/remote_pool.h"
 
 #include <absl/strings/str_format.h>
+#include <sodium.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -36,16 +37,36 @@ std::size_t write_body(char* data, std::size_t, std::size_t size, void* into) {
   return size;
 }
 
+// The headers of one request.
+class Headers {
+ public:
+  explicit Headers(const CurlFunctions& curl) : curl_(curl) {}
+  ~Headers() { curl_.curl_slist_free_all(list_); }
+  Headers(const Headers&) = delete;
+  Headers& operator=(const Headers&) = delete;
+  void add(const std::string& line) {
+    if (curl_slist* longer = curl_.curl_slist_append(list_, line.c_str())) list_ = longer;
+  }
+  curl_slist* list() const { return list_; }
+
+ private:
+  const CurlFunctions& curl_;
+  curl_slist* list_ = nullptr;
+};
+
+std::string sha256_hex(std::string_view bytes) {
+  unsigned char hash[crypto_hash_sha256_BYTES];
+  crypto_hash_sha256(hash, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  char hex[2 * sizeof hash + 1];
+  return sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
+}
+
 // Values under BASE/<64 hex digits>, by GET, HEAD and PUT. Redirections are not followed: they
 // could lead credentials elsewhere.
 class HttpClient final : public RemoteClient {
  public:
   HttpClient(const CurlFunctions& curl, RemoteAddress address, const RemoteOptions& options)
-      : curl_(curl), address_(std::move(address)), options_(options) {
-    headers_ = curl_.curl_slist_append(headers_, "Content-Type: application/octet-stream");
-    headers_ = curl_.curl_slist_append(headers_, "Expect:");  // no second round trip for a PUT
-  }
-  ~HttpClient() override { curl_.curl_slist_free_all(headers_); }
+      : curl_(curl), address_(std::move(address)), options_(options) {}
 
   absl::Status check() override {
     KILN_ASSIGN_OR_RETURN(const Answer answer, ask(kNoKey, Method::head));
@@ -77,11 +98,12 @@ class HttpClient final : public RemoteClient {
 
   static bool is_absent(long status) { return status == 404 || status == 410; }
 
-  static absl::Status of_status(long status) {
+  absl::Status of_status(long status) const {
     if (status >= 200 && status < 300) return absl::OkStatus();
     const std::string message =
         absl::StrFormat("the store must answer with a status of 200 to 299, got %d", status);
-    if (status == 401 || status == 403 || status == 407)
+    // S3 stores have 400 for a session that has ended and for another's region.
+    if (status == 401 || status == 403 || status == 407 || (status == 400 && address_.is_signed()))
       return absl::PermissionDeniedError(message + "; see its credentials");
     if (status == 413) return absl::ResourceExhaustedError(message);
     return absl::UnavailableError(message);
@@ -93,7 +115,7 @@ class HttpClient final : public RemoteClient {
     curl_.curl_easy_setopt(handle, option, value);
   }
 
-  void prepare(CURL* handle, const std::string& name, Method method) const {
+  absl::Status prepare(CURL* handle, const std::string& name, Method method) const {
     const absl::Duration limit = options_.timeout * (method == Method::put ? 10 : 1);
     set(handle, CURLOPT_URL, (address_.text() + "/" + name).c_str());
     set(handle, CURLOPT_NOSIGNAL, 1L);
@@ -102,18 +124,37 @@ class HttpClient final : public RemoteClient {
     set(handle, CURLOPT_TIMEOUT_MS, absl::ToInt64Milliseconds(limit));
     set(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
     set(handle, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
-    set(handle, CURLOPT_HTTPHEADER, headers_);
     set(handle, CURLOPT_USERAGENT, "kiln");
     set(handle, CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(options_.max_bytes));
     if (!options_.ca_file.empty()) set(handle, CURLOPT_CAINFO, options_.ca_file.c_str());
-    if (!options_.token.empty()) {
-      set(handle, CURLOPT_HTTPAUTH, static_cast<long>(CURLAUTH_BEARER));
+    const bool has_token = !options_.token.empty() && !address_.is_signed();
+    set(handle, CURLOPT_HTTPAUTH, static_cast<long>(has_token ? CURLAUTH_BEARER : CURLAUTH_BASIC));
+    if (address_.is_signed()) {
+      const std::string how = "aws:amz:" + address_.region + ":s3";
+      // Without it libcurl would send the secret key itself, as a password.
+      if (curl_.curl_easy_setopt(handle, CURLOPT_AWS_SIGV4, how.c_str()) != CURLE_OK) {
+        return absl::UnimplementedError(
+            "libcurl must be able to sign requests (7.88 or newer does), got one that is not");
+      }
+    }
+    if (has_token) {
       set(handle, CURLOPT_XOAUTH2_BEARER, options_.token.c_str());
     } else if (!address_.user.empty()) {
-      set(handle, CURLOPT_HTTPAUTH, static_cast<long>(CURLAUTH_BASIC));
       set(handle, CURLOPT_USERNAME, address_.user.c_str());
       set(handle, CURLOPT_PASSWORD, address_.password.c_str());
     }
+    return absl::OkStatus();
+  }
+
+  void add_headers(Headers& headers, std::string_view value) const {
+    headers.add("Content-Type: application/octet-stream");
+    if (!address_.is_signed()) {
+      headers.add("Expect:");  // no second round trip for a PUT
+      return;
+    }
+    headers.add("x-amz-content-sha256: " + sha256_hex(value));
+    if (!address_.session_token.empty())
+      headers.add("x-amz-security-token: " + address_.session_token);
   }
 
   absl::StatusOr<Answer> ask(const std::string& name, Method method, std::string_view value = {}) {
@@ -122,7 +163,10 @@ class HttpClient final : public RemoteClient {
     CURL* const raw = handle->get();
     if (raw == nullptr) return absl::UnavailableError("libcurl must give a handle, got none");
     curl_.curl_easy_reset(raw);  // its connection stays
-    prepare(raw, name, method);
+    KILN_RETURN_IF_ERROR(prepare(raw, name, method));
+    Headers headers(curl_);
+    add_headers(headers, value);
+    set(raw, CURLOPT_HTTPHEADER, headers.list());
     Body body{.limit = static_cast<std::size_t>(options_.max_bytes)};
     set(raw, CURLOPT_WRITEFUNCTION, &write_body);
     set(raw, CURLOPT_WRITEDATA, &body);
@@ -162,7 +206,6 @@ class HttpClient final : public RemoteClient {
   const CurlFunctions& curl_;
   const RemoteAddress address_;
   const RemoteOptions options_;
-  curl_slist* headers_ = nullptr;
   RemotePool<CurlHandle> idle_;
 };
 

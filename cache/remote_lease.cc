@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace kiln::cache {
 namespace {
@@ -25,7 +26,7 @@ class HeldRemoteLease {
  public:
   HeldRemoteLease(std::shared_ptr<RemoteLeases> leases, RemoteRight right)
       : leases_(std::move(leases)), right_(std::move(right)) {
-    leases_->add(right_);
+    leases_->beats_.add(right_);
   }
   ~HeldRemoteLease() { leases_->release(right_); }
   HeldRemoteLease(const HeldRemoteLease&) = delete;
@@ -36,20 +37,12 @@ class HeldRemoteLease {
   const RemoteRight right_;
 };
 
-RemoteLeases::~RemoteLeases() {
-  if (link_->in_child()) {
-    if (thread_.joinable()) thread_.detach();
-    return;
-  }
-  std::thread last;
-  {
-    MutexLock lock(mutex_);
-    held_.clear();
-    changed_.notify_all();
-    last = std::move(thread_);
-  }
-  if (last.joinable()) last.join();
-}
+RemoteLeases::RemoteLeases(std::shared_ptr<RemoteLink> link)
+    : link_(std::move(link)),
+      beats_(link_->options().lease_life / kBeats, [link = link_](
+                                                       const std::vector<RemoteRight>& held) {
+        link->with_client([&](RemoteClient& client) { return client.extend(held); }).IgnoreError();
+      }) {}
 
 absl::StatusOr<std::shared_ptr<const void>> RemoteLeases::acquire(const CompileKey& key,
                                                                   absl::Time deadline) {
@@ -82,50 +75,10 @@ absl::StatusOr<std::shared_ptr<const void>> RemoteLeases::acquire(const CompileK
   }
 }
 
-void RemoteLeases::add(const RemoteRight& right) {
-  MutexLock lock(mutex_);
-  held_.push_back(right);
-  if (running_) return;
-  // The one before has left its last locked section: this does not wait for anything.
-  if (thread_.joinable()) thread_.join();
-  try {
-    thread_ = std::thread([this] { run(); });
-    running_ = true;
-  } catch (...) {
-    // No thread to be had: the lease ends by itself, and another may build too.
-  }
-}
-
 void RemoteLeases::release(const RemoteRight& right) {
   if (link_->in_child()) return;  // it is the parent's
-  {
-    MutexLock lock(mutex_);
-    held_.erase(std::remove_if(held_.begin(), held_.end(),
-                               [&](const RemoteRight& held) { return held.token == right.token; }),
-                held_.end());
-    if (held_.empty()) changed_.notify_all();
-  }
+  beats_.remove(right);
   link_->with_client([&](RemoteClient& client) { return client.release(right); }).IgnoreError();
-}
-
-void RemoteLeases::run() {
-  const absl::Duration period = link_->options().lease_life / kBeats;
-  absl::Time beat = absl::Now() + period;
-  while (true) {
-    std::vector<RemoteRight> held;
-    {
-      MutexLock lock(mutex_);
-      while (!held_.empty() && absl::Now() < beat) changed_.wait_for(mutex_, beat - absl::Now());
-      if (held_.empty()) {
-        running_ = false;
-        return;
-      }
-      held = held_;
-    }
-    // Outside the lock: the store may be slow.
-    link_->with_client([&](RemoteClient& client) { return client.extend(held); }).IgnoreError();
-    beat = absl::Now() + period;
-  }
 }
 
 }  // namespace kiln::cache

@@ -2,6 +2,7 @@
 
 #include <kiln/status.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <absl/strings/str_format.h>
@@ -36,7 +37,7 @@ RemoteLink::RemoteLink(const RemoteOptions& options, std::string address,
 bool RemoteLink::in_child() const { return ::getpid() != pid_; }
 
 Breaker::Permit RemoteLink::permit_now() {
-  const Breaker::Permit permit = in_child() ? Breaker::Permit::none : breaker_.ask(absl::Now());
+  const Breaker::Permit permit = in_child() ? Breaker::Permit::none : breaker_.ask(steady_now());
   if (permit == Breaker::Permit::none) ++skipped_;
   return permit;
 }
@@ -44,7 +45,7 @@ Breaker::Permit RemoteLink::permit_now() {
 void RemoteLink::report(Breaker::Permit permit, const absl::Status& status) {
   // A value beyond the limit comes from a store that works.
   const bool worked = status.ok() || absl::IsResourceExhausted(status);
-  const bool opened = breaker_.report(permit, worked, absl::Now());
+  const bool opened = breaker_.report(permit, worked, steady_now());
   if (worked) return;
   ++errors_;
   log_once(LogLevel::warning,
@@ -64,7 +65,7 @@ void RemoteLink::note_damage(const absl::Status& why) {
 }
 
 void RemoteLink::remember_missing(const CompileKey& key) {
-  const absl::Time now = absl::Now();
+  const absl::Time now = steady_now();
   MutexLock lock(mutex_);
   if (missing_until_.size() >= kMostMissing) missing_until_.clear();
   missing_until_[key] = now + options_.remember_missing;
@@ -79,7 +80,7 @@ bool RemoteLink::is_missing(const CompileKey& key) {
   MutexLock lock(mutex_);
   const auto found = missing_until_.find(key);
   if (found == missing_until_.end()) return false;
-  if (absl::Now() < found->second) return true;
+  if (steady_now() < found->second) return true;
   missing_until_.erase(found);
   return false;
 }

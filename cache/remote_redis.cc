@@ -1,11 +1,11 @@
 #include <kiln/status.h>
 
+#include "base/clock.h"
 #include "cache/redis_connection.h"
 #include "cache/remote_client.h"
 #include "cache/remote_pool.h"
 
 #include <absl/strings/str_format.h>
-#include <absl/time/clock.h>
 
 #include <cstddef>
 #include <memory>
@@ -89,14 +89,14 @@ class RedisClient final : public RemoteClient {
   // closed by the store meanwhile: then a fresh one is tried.
   absl::StatusOr<std::vector<RedisReply>> ask(const std::vector<RedisCommand>& commands,
                                               int patience = 1) {
-    const absl::Time deadline = absl::Now() + options_.timeout * patience;
+    const absl::Time deadline = steady_now() + options_.timeout * patience;
     std::optional<RedisConnection> connection = idle_.take();
     if (connection) {
       auto replies = exchange(*connection, commands, deadline);
       if (!absl::IsUnavailable(replies.status())) return finish(*std::move(connection), replies);
       idle_.clear();
     }
-    const absl::Time connected = std::min(deadline, absl::Now() + options_.timeout);
+    const absl::Time connected = std::min(deadline, steady_now() + options_.timeout);
     KILN_ASSIGN_OR_RETURN(connection,
                           RedisConnection::open(curl_, address_, options_.ca_file, connected));
     auto replies = exchange(*connection, commands, deadline);

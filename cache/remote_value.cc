@@ -12,10 +12,13 @@ namespace {
 constexpr std::string_view kMagic("\x89KSIGN\r\n", 8);
 constexpr std::size_t kHeadBytes = kMagic.size() + 32 + kSignatureBytes;
 
-// The words in front keep a signature made for something else from being one of an artifact.
-std::string signed_message(std::string_view file) { return "kiln artifact 1\n" + digest_of(file); }
+constexpr std::string_view kArtifact = "artifact";
 
-absl::Status check_signature(std::string_view head, std::string_view file,
+std::string signed_message(std::string_view kind, std::string_view bytes) {
+  return "kiln " + std::string(kind) + " 1\n" + digest_of(bytes);
+}
+
+absl::Status check_signature(std::string_view kind, std::string_view head, std::string_view bytes,
                              const TrustedKeys& trusted) {
   if (head.empty())
     return absl::PermissionDeniedError("value: must be signed by a trusted key, got no signature");
@@ -25,7 +28,8 @@ absl::Status check_signature(std::string_view head, std::string_view file,
     return absl::PermissionDeniedError(
         absl::StrFormat("value: must be signed by a trusted key, got one by %s", to_hex(who)));
   }
-  if (!is_signed_by(who, signed_message(file), head.substr(kMagic.size() + who.bytes.size()))) {
+  if (!is_signed_by(who, signed_message(kind, bytes),
+                    head.substr(kMagic.size() + who.bytes.size()))) {
     return absl::PermissionDeniedError(
         absl::StrFormat("value: the signature by %s must be right, got a wrong one", to_hex(who)));
   }
@@ -34,21 +38,30 @@ absl::Status check_signature(std::string_view head, std::string_view file,
 
 }  // namespace
 
-std::string make_remote_value(const Artifact& artifact, const SigningKey* key) {
-  std::string file = serialize(artifact);
-  if (key == nullptr) return file;
+std::string seal(std::string_view kind, std::string_view bytes, const SigningKey* key) {
+  if (key == nullptr) return std::string(bytes);
   const PublicKey who = public_key(*key);
   std::string out(kMagic);
   out.append(reinterpret_cast<const char*>(who.bytes.data()), who.bytes.size());
-  out += sign(*key, signed_message(file));
-  return out + file;
+  out += sign(*key, signed_message(kind, bytes));
+  return out.append(bytes);
+}
+
+absl::StatusOr<std::string_view> unseal(std::string_view kind, std::string_view value,
+                                        const TrustedKeys& trusted) {
+  const bool is_signed = value.size() >= kHeadBytes && value.substr(0, kMagic.size()) == kMagic;
+  const std::string_view head = value.substr(0, is_signed ? kHeadBytes : 0);
+  const std::string_view bytes = value.substr(head.size());
+  if (trusted.required) KILN_RETURN_IF_ERROR(check_signature(kind, head, bytes, trusted));
+  return bytes;
+}
+
+std::string make_remote_value(const Artifact& artifact, const SigningKey* key) {
+  return seal(kArtifact, serialize(artifact), key);
 }
 
 absl::StatusOr<Artifact> read_remote_value(std::string_view value, const TrustedKeys& trusted) {
-  const bool is_signed = value.size() >= kHeadBytes && value.substr(0, kMagic.size()) == kMagic;
-  const std::string_view head = value.substr(0, is_signed ? kHeadBytes : 0);
-  const std::string_view file = value.substr(head.size());
-  if (trusted.required) KILN_RETURN_IF_ERROR(check_signature(head, file, trusted));
+  KILN_ASSIGN_OR_RETURN(const std::string_view file, unseal(kArtifact, value, trusted));
   KILN_ASSIGN_OR_RETURN(Artifact artifact, parse_artifact(file));
   if (hash_fields(artifact.source_fields) != artifact.key.source ||
       hash_fields(artifact.compiler_fields) != artifact.key.compiler) {

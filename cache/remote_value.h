@@ -13,6 +13,14 @@
 
 namespace kiln::cache {
 
+// `bytes` as a remote store keeps them, with a signature before them where there is a key to sign
+// with. `kind` is signed with them: a signature of one kind of thing is none of another.
+KILN_EXPORT std::string seal(std::string_view kind, std::string_view bytes, const SigningKey* key);
+// The bytes in `value`, a part of it. PermissionDenied: not signed by a trusted key, where one is
+// required.
+KILN_EXPORT absl::StatusOr<std::string_view> unseal(std::string_view kind, std::string_view value,
+                                                    const TrustedKeys& trusted);
+
 // What a remote store keeps under a key: an artifact's file, with a signature before it where there
 // is a key to sign with (docs/cache_format.md).
 KILN_EXPORT std::string make_remote_value(const Artifact& artifact, const SigningKey* key);

@@ -2,6 +2,7 @@
 
 #include <kiln/status.h>
 
+#include "base/clock.h"
 #include "base/file_system.h"
 #include "base/log.h"
 #include "cache/cache_dir.h"
@@ -10,6 +11,7 @@
 #include "cache/lease.h"
 #include "cache/memory_tier.h"
 #include "cache/remote_lease.h"
+#include "cache/remote_records.h"
 #include "cache/remote_tier.h"
 #include "cache/tier.h"
 #include "cache/write_behind.h"
@@ -85,10 +87,10 @@ class TieredStore final : public Store {
   }
 
   bool flush(absl::Duration wait) override {
-    const absl::Time end = absl::Now() + wait;
+    const absl::Time end = steady_now() + wait;
     bool all = true;
     for (const auto& writer : {writer_, remote_writer_}) {
-      if (writer != nullptr && !writer->flush(end - absl::Now())) all = false;
+      if (writer != nullptr && !writer->flush(end - steady_now())) all = false;
     }
     return all;
   }
@@ -154,6 +156,8 @@ class TieredStore final : public Store {
     return info;
   }
 
+  const std::shared_ptr<RemoteRecords>& remote_records() const { return remote_records_; }
+
   absl::Status check_remote() override {
     if (link_ == nullptr) return absl::OkStatus();
     return link_->with_client([](RemoteClient& client) { return client.check(); });
@@ -190,6 +194,7 @@ class TieredStore final : public Store {
       return;
     }
     link_ = *std::move(link);
+    remote_records_ = std::make_shared<RemoteRecords>(link_, options.trusted_keys, options.strict);
     std::unique_ptr<Tier> remote = make_remote_tier(link_, options.trusted_keys, options.strict);
     if (!options.strict) {
       remote_writer_ = WriteBehind::make(std::move(remote), /*drop_when_full=*/true);
@@ -219,6 +224,7 @@ class TieredStore final : public Store {
   std::shared_ptr<WriteBehind> writer_;    // null: puts write themselves
   const LayerTier* layer_tier_ = nullptr;  // one of the tiers
   std::shared_ptr<RemoteLink> link_;       // null: there is no remote tier
+  std::shared_ptr<RemoteRecords> remote_records_;
   std::shared_ptr<WriteBehind> remote_writer_;
   std::shared_ptr<RemoteLeases> remote_leases_;
   std::optional<RemoteInfo> remote_trouble_;  // why there is none, where one was asked for
@@ -289,6 +295,10 @@ absl::StatusOr<std::int64_t> parse_bytes(std::string_view text) {
         "a size must be a number of bytes, also with K, M, G or T behind it, got '%s'", text));
   }
   return value << shift;
+}
+
+std::shared_ptr<RemoteRecords> remote_records_of(const Store& store) {
+  return static_cast<const TieredStore&>(store).remote_records();
 }
 
 std::unique_ptr<Store> make_store(const StoreOptions& options) {

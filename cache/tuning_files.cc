@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "cache/layer_tier.h"
+#include "cache/remote_records.h"
 
 #include <absl/strings/str_format.h>
 
@@ -15,9 +16,8 @@ namespace {
 constexpr std::int64_t kMaxRecordBytes = 16 << 20;
 constexpr std::string_view kSuffix = ".json";
 
-std::string folder_of(const CacheDir& dir) { return dir.path() + "/tuning"; }
 std::string path_in(const CacheDir& dir, const std::string& name) {
-  return folder_of(dir) + "/" + name + std::string(kSuffix);
+  return dir.tuning_folder() + "/" + name + std::string(kSuffix);
 }
 
 bool is_name(const std::string& name) {
@@ -48,7 +48,8 @@ std::map<std::string, std::string> records_of(const Pack& pack, const std::strin
 
 }  // namespace
 
-TuningFiles::TuningFiles(const TuningFilesOptions& options, FileSystem& fs) {
+TuningFiles::TuningFiles(const TuningFilesOptions& options, FileSystem& fs)
+    : remote_(options.remote) {
   if (!options.dir.empty()) {
     dir_ = std::make_unique<CacheDir>(
         fs, options.dir,
@@ -78,11 +79,10 @@ absl::StatusOr<std::optional<std::string>> TuningFiles::read(const CacheDir& dir
                                                              const std::string& name) {
   const std::string path = path_in(dir, name);
   const auto trusted = [&]() -> absl::StatusOr<std::string> {
-    KILN_RETURN_IF_ERROR(dir.check_folder(folder_of(dir)));
+    KILN_RETURN_IF_ERROR(dir.check_folder(dir.tuning_folder()));
     KILN_ASSIGN_OR_RETURN(const Fd fd, dir.fs().open_read(path));
-    KILN_ASSIGN_OR_RETURN(const FileInfo info, dir.fs().stat(fd));
-    KILN_RETURN_IF_ERROR(dir.check_file(info, path));
-    return read_all(dir.fs(), fd, kMaxRecordBytes);
+    FileInfo info;
+    return dir.read_file(fd, path, kMaxRecordBytes, info);
   };
   absl::StatusOr<std::string> text = trusted();
   if (text.ok()) return std::optional<std::string>(*std::move(text));
@@ -90,45 +90,46 @@ absl::StatusOr<std::optional<std::string>> TuningFiles::read(const CacheDir& dir
   return std::optional<std::string>();
 }
 
-absl::StatusOr<std::optional<std::string>> TuningFiles::find(const std::string& name) const {
+absl::StatusOr<std::optional<std::string>> TuningFiles::find(const std::string& name,
+                                                             const Usable& usable,
+                                                             bool ask_remote) const {
   KILN_RETURN_IF_ERROR(check_name(name));
+  const auto is_usable = [&](const std::optional<std::string>& text) {
+    return text && (usable == nullptr || usable(*text));
+  };
   std::optional<std::string> text;
   if (has_folder()) {
     KILN_ASSIGN_OR_RETURN(text, read(*dir_, name));
   }
+  if (is_usable(text)) return text;
   for (const auto& [is_folder, at] : layers_) {
-    if (text) break;
     if (is_folder) {
       KILN_ASSIGN_OR_RETURN(text, read(*folders_[at], name));
-    } else if (const auto record = packs_[at].find(name); record != packs_[at].end()) {
-      text = record->second;
+    } else {
+      const auto record = packs_[at].find(name);
+      text = record == packs_[at].end() ? std::nullopt : std::optional(record->second);
     }
+    if (is_usable(text)) return text;
   }
+  if (remote_ == nullptr || !ask_remote) return std::optional<std::string>();
+  KILN_ASSIGN_OR_RETURN(text, remote_->find(name));
+  if (!is_usable(text)) return std::optional<std::string>();
+  KILN_RETURN_IF_ERROR(keep(name, *text));
   return text;
 }
 
 absl::Status TuningFiles::put(const std::string& name, std::string_view text) const {
   KILN_RETURN_IF_ERROR(check_name(name));
+  absl::Status status = keep(name, text);
+  if (remote_ != nullptr) status.Update(remote_->put(name, text));
+  return status;
+}
+
+absl::Status TuningFiles::keep(const std::string& name, std::string_view text) const {
   if (dir_ == nullptr) return absl::OkStatus();
-  const auto write = [&]() -> absl::Status {
-    KILN_RETURN_IF_ERROR(dir_->state());
-    FileSystem& fs = dir_->fs();
-    KILN_RETURN_IF_ERROR(dir_->make_folder(folder_of(*dir_)));
-    const std::string temp = folder_of(*dir_) + "/tmp." + unique_suffix();
-    const auto fill = [&]() -> absl::Status {
-      KILN_ASSIGN_OR_RETURN(const Fd fd, dir_->create_file(temp));
-      KILN_RETURN_IF_ERROR(write_all(fs, fd, text));
-      return fs.sync(fd);
-    };
-    absl::Status status = fill();
-    if (status.ok()) status = fs.rename(temp, path_in(*dir_, name));
-    if (!status.ok()) {
-      fs.unlink(temp).IgnoreError();
-      return status;
-    }
-    return fs.sync_dir(folder_of(*dir_));
-  };
-  return dir_->trouble(write());
+  return dir_->trouble(dir_->state().ok() ? dir_->write_file(dir_->tuning_folder(),
+                                                             name + std::string(kSuffix), text)
+                                          : dir_->state());
 }
 
 absl::StatusOr<bool> TuningFiles::remove(const std::string& name) const {
@@ -143,7 +144,7 @@ absl::StatusOr<bool> TuningFiles::remove(const std::string& name) const {
 absl::StatusOr<std::vector<std::pair<std::string, std::string>>> TuningFiles::list() const {
   std::vector<std::pair<std::string, std::string>> out;
   if (!has_folder()) return out;
-  const auto names = dir_->fs().list_dir(folder_of(*dir_));
+  const auto names = dir_->fs().list_dir(dir_->tuning_folder());
   if (absl::IsNotFound(names.status())) return out;
   KILN_RETURN_IF_ERROR(names.status());
   for (const std::string& file : *names) {

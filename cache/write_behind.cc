@@ -1,6 +1,6 @@
 #include "cache/write_behind.h"
 
-#include <absl/time/clock.h>
+#include "base/clock.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -50,10 +50,10 @@ class LiveWriters {
       MutexLock lock(mutex_);
       writers = writers_;
     }
-    const absl::Time end = absl::Now() + kExitWait;
+    const absl::Time end = steady_now() + kExitWait;
     for (const auto& known : writers) {
       const std::shared_ptr<WriteBehind> writer = known.lock();
-      if (writer != nullptr) writer->flush(end - absl::Now());
+      if (writer != nullptr) writer->flush(end - steady_now());
     }
   }
 
@@ -142,9 +142,9 @@ void WriteBehind::keep(const CompileKey& key, std::shared_ptr<const void> lease)
 
 bool WriteBehind::flush(absl::Duration wait) {
   if (in_child()) return true;
-  const absl::Time end = absl::Now() + wait;
+  const absl::Time end = steady_now() + wait;
   MutexLock lock(mutex_);
-  while (!jobs_.empty() && absl::Now() < end) idle_.wait_for(mutex_, end - absl::Now());
+  while (!jobs_.empty() && steady_now() < end) idle_.wait_for(mutex_, end - steady_now());
   return jobs_.empty();
 }
 

@@ -5,8 +5,10 @@
 #include "cache/garbage.h"
 #include "cache/layer_tier.h"
 #include "cache/pack.h"
+#include "cache/remote_records.h"
 #include "cache/tuning_files.h"
 #include "cli/cache_folder.h"
+#include "cli/call_arguments.h"
 #include "cli/help.h"
 #include "cli/needed_artifacts.h"
 #include "cli/session.h"
@@ -84,6 +86,11 @@ absl::StatusOr<cache::PackContents> whole_folder(std::int64_t& skipped) {
 absl::StatusOr<Exit> export_pack(const Session& session, const PackArguments& arguments) {
   KILN_ASSIGN_OR_RETURN(const std::optional<cache::SigningKey> key,
                         signing_key(arguments.key_file));
+  if (const auto there = real_file_system().stat(arguments.path);
+      there.ok() && there->type != FileType::regular) {
+    return absl::InvalidArgumentError("PACK must be the name of a file to write: got a folder, " +
+                                      arguments.path);
+  }
   cache::PackContents contents;
   std::int64_t skipped = 0;
   if (arguments.calls.empty()) {
@@ -120,7 +127,10 @@ absl::StatusOr<Exit> export_pack(const Session& session, const PackArguments& ar
 // Of a record that is here already the better measured stays.
 absl::StatusOr<std::size_t> import_records(const cache::Pack& pack) {
   KILN_ASSIGN_OR_RETURN(const std::string folder, cache_folder());
-  const cache::TuningFiles files({.dir = folder, .strict = true});
+  const cache::TuningFiles files(
+      {.dir = folder,
+       .strict = true,
+       .remote = cache::remote_records_of(tools::store(Runtime::instance()))});
   std::size_t kept = 0;
   for (std::size_t i = 0; i < pack.tuning_size(); ++i) {
     KILN_ASSIGN_OR_RETURN(const auto named, pack.tuning(i));
@@ -140,6 +150,7 @@ absl::StatusOr<std::size_t> import_records(const cache::Pack& pack) {
 // process only from a signed one.
 absl::StatusOr<Exit> import_pack(const Session& session, const PackArguments& arguments) {
   Runtime& runtime = Runtime::instance();
+  KILN_RETURN_IF_ERROR(must_be_there("PACK", arguments.path));
   KILN_RETURN_IF_ERROR(cache_folder().status());
   KILN_ASSIGN_OR_RETURN(
       const std::unique_ptr<cache::Pack> pack,

@@ -1,7 +1,9 @@
 #include "cli/call_arguments.h"
 
+#include "base/file_system.h"
 #include "cli/session.h"
 
+#include <absl/strings/ascii.h>
 #include <absl/strings/str_format.h>
 
 namespace kiln::cli {
@@ -21,6 +23,13 @@ std::string name_of(const std::string& place, const internal::CallLine& line) {
 }
 
 }  // namespace
+
+absl::Status must_be_there(const std::string& what, const std::string& path) {
+  const auto info = real_file_system().stat(path);
+  if (info.ok()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s must be a file: %s", what, message_of(info.status())));
+}
 
 absl::StatusOr<const Signature*> find_signature(Runtime& runtime, std::string_view op) {
   runtime.load_backends();
@@ -42,7 +51,7 @@ absl::StatusOr<std::vector<NamedCall>> parse_call_words(Runtime& runtime,
       if (++i == words.size() || !is_object(words[i])) {
         return absl::InvalidArgumentError(
             absl::StrFormat("call: %s must be followed by its JSON object: got %s", op,
-                            i == words.size() ? "nothing" : "\"" + words[i] + "\""));
+                            i == words.size() ? "nothing" : absl::StripAsciiWhitespace(words[i])));
       }
     }
     KILN_ASSIGN_OR_RETURN(std::vector<internal::CallLine> lines,

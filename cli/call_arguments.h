@@ -35,6 +35,9 @@ absl::StatusOr<ParsedCall> parse_one_call(Runtime& runtime, const std::vector<st
 absl::StatusOr<std::vector<NamedCall>> read_call_file(
     Runtime& runtime, const std::string& path, std::int64_t limit = internal::kMaxGeneratedCalls);
 
+// InvalidArgument, naming `what`, where no file of that name can be seen.
+absl::Status must_be_there(const std::string& what, const std::string& path);
+
 }  // namespace kiln::cli
 
 #endif  // KILN_CLI_CALL_ARGUMENTS_H_

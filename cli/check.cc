@@ -60,6 +60,7 @@ Json failures_json(const WarmJobs& jobs) {
 absl::StatusOr<std::unique_ptr<Runtime>> runtime_for(const CheckArguments& arguments) {
   RuntimeOptions options = RuntimeOptions::from_environment();
   if (!arguments.pack.empty()) {
+    KILN_RETURN_IF_ERROR(must_be_there("--pack", arguments.pack));
     options.cache_dir.clear();
     options.cache_layers = {arguments.pack};
   }

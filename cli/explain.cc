@@ -23,16 +23,17 @@ struct ExplainArguments {
 
 struct Explained {
   std::vector<tools::PlannedKernel> kernels;
-  std::string no_artifacts;  // why they were not looked for; empty when they were
+  std::string no_compiler;  // why there is none; empty when there is
 };
 
-// Without its compiler a device's artifacts have no key, but what would be chosen is still known.
+// Without its compiler a device's artifacts have no whole key: those are looked for that a process
+// would use which may not compile.
 absl::StatusOr<Explained> explain_on(Op& op, const CallArgs& args, const Place& place) {
   Explained explained;
   auto kernels = tools::explain_call(op, args, place.device.type, place.facts, /*look_up=*/true);
   if (!kernels.ok() && absl::IsFailedPrecondition(kernels.status())) {
-    explained.no_artifacts = message_of(kernels.status());
-    kernels = tools::explain_call(op, args, place.device.type, place.facts, /*look_up=*/false);
+    explained.no_compiler = message_of(kernels.status());
+    kernels = tools::look_up_call(op, args, place.device.type, place.facts);
   }
   if (!kernels.ok()) return kernels.status();
   explained.kernels = *std::move(kernels);
@@ -103,7 +104,7 @@ absl::StatusOr<Exit> explain(const Session& session, const ExplainArguments& arg
     board["name"] = place.name;
     board["device"] = std::string(place.device.type.name());
     board["facts"] = internal::json_of(place.facts);
-    if (!explained.no_artifacts.empty()) board["no_artifacts"] = explained.no_artifacts;
+    if (!explained.no_compiler.empty()) board["no_compiler"] = explained.no_compiler;
     json["boards"].push_back(std::move(board));
     if (!session.json)
       std::printf("%s on %s (%s)\n", call.op.c_str(), place.name.c_str(),
@@ -115,9 +116,9 @@ absl::StatusOr<Exit> explain(const Session& session, const ExplainArguments& arg
       else
         print_kernel(kernel);
     }
-    if (!session.json && !explained.no_artifacts.empty()) {
-      std::printf("  artifacts were not looked for: %s\n",
-                  indented(explained.no_artifacts, 2).c_str());
+    if (!session.json && !explained.no_compiler.empty()) {
+      std::printf("  as where nothing may compile: %s\n",
+                  indented(explained.no_compiler, 2).c_str());
     }
   }
   if (session.json) print_json(json);

@@ -8,6 +8,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -27,8 +28,14 @@ bool wants_json(int argc, char** argv) {
 // subcommand is required" of `kiln rum`; a word it does not know is the likelier mistake.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
-  if (unknown.empty()) return error.what();
-  return "The following argument was not expected: " + unknown.front();
+  if (!unknown.empty()) return "The following argument was not expected: " + unknown.front();
+  // "Could not convert: --jobs = many"
+  std::string text = error.what();
+  const std::string_view could_not = "Could not convert: ";
+  const std::size_t is = text.find(" = ");
+  if (!text.starts_with(could_not) || is == std::string::npos) return text;
+  return text.substr(could_not.size(), is - could_not.size()) + " must be a number: got " +
+         text.substr(is + 3);
 }
 
 void build_app(CLI::App& app, Session& session) {
@@ -63,8 +70,15 @@ int run(int argc, char** argv) {
   CLI::App app("Kiln builds GPU kernels on first call.", "kiln");
   Session session;
   build_app(app, session);
+  // The parser would take a word in brackets for a list of its own, and apart; after a space it is
+  // what it was.
+  std::vector<std::string> words;
+  for (int i = argc; --i > 0;) {
+    words.emplace_back(argv[i]);
+    if (words.back().starts_with('[')) words.back().insert(0, " ");
+  }
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(words));
   } catch (const CLI::Success& e) {  // --help, --version
     return app.exit(e);
   } catch (const CLI::ParseError& e) {

@@ -44,11 +44,16 @@ Json report_json(const ParsedCall& call, const Device& device, const RunReport& 
   json["identity"] = in_tree ? Json(report.kernels.front().identity) : Json();
   json["key"] = in_tree ? first(report.kernels.front().keys) : Json();
   json["tier"] = in_tree ? first(report.kernels.front().tiers) : Json();
+  json["seconds"]["open"] = report.open_seconds;
+  json["seconds"]["fill"] = report.fill_seconds;
   json["seconds"]["build"] = report.build_seconds;
   json["seconds"]["load"] = report.load_seconds;
   json["seconds"]["run"] = report.run_seconds;
+  json["seconds"]["host"] = report.host_seconds;
   json["bytes"] = report.roofline.bytes;
   json["flops"] = report.roofline.flops;
+  json["roofline_seconds"] = report.floor.seconds;
+  json["roofline"] = report.floor.text;
   json["checked"] = report.checked;
   json["max_error"] = report.checked ? Json(report.worst.max_steps) : Json();
   json["tolerance"] = report.checked ? Json(report.tolerance) : Json();
@@ -93,10 +98,19 @@ void print_report(const ParsedCall& call, const Device& device, const RunReport&
     }
   }
   if (report.target == kBuiltin && all_found) std::printf("  nothing was built\n");
-  std::printf("  time       build %s, load %s, run %s", seconds_text(report.build_seconds).c_str(),
-              seconds_text(report.load_seconds).c_str(), seconds_text(report.run_seconds).c_str());
-  if (report.run_seconds > 0)
-    std::printf(" (%.1f GB/s)", report.roofline.bytes / report.run_seconds * 1e-9);
+  std::printf("  host       %s: tensors %s, build %s, load %s; opening the device %s\n",
+              seconds_text(report.host_seconds).c_str(), seconds_text(report.fill_seconds).c_str(),
+              seconds_text(report.build_seconds).c_str(), seconds_text(report.load_seconds).c_str(),
+              seconds_text(report.open_seconds).c_str());
+  std::printf("  device     %s", seconds_text(report.run_seconds).c_str());
+  if (report.run_seconds > 0) {
+    std::printf(" (%.1f GB/s", report.roofline.bytes / report.run_seconds * 1e-9);
+    if (report.floor.seconds > 0) {
+      std::printf(", %.0f %% of the roofline: %s", 100 * report.floor.seconds / report.run_seconds,
+                  report.floor.text.c_str());
+    }
+    std::printf(")");
+  }
   std::printf("\n");
   if (!report.checked) {
     std::printf("  not checked\n");

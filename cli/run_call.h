@@ -5,6 +5,7 @@
 #include <kiln/runtime.h>
 #include <kiln/status.h>
 
+#include "cli/roofline.h"
 #include "runtime/call_json.h"
 #include "runtime/compare.h"
 
@@ -31,9 +32,13 @@ struct RunReport {
     std::vector<std::string> tiers;  // where each was found: "built", "memory", "disk", ...
   };
   std::vector<KernelRun> kernels;
-  std::string target;  // what served the call; "builtin" for the in-tree kernels
+  std::string target;       // what served the call; "builtin" for the in-tree kernels
+  double open_seconds = 0;  // until there is a stream on the device: its context, above all
+  double fill_seconds = 0;  // the tensors
   double build_seconds = 0, load_seconds = 0, run_seconds = 0;
+  double host_seconds = 0;  // all of it but opening the device, checking, and timing
   Roofline roofline;
+  Floor floor;
   bool checked = false;
   std::string worst_tensor;
   Difference worst;

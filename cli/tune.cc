@@ -8,6 +8,7 @@
 #include "cli/help.h"
 #include "cli/interrupt.h"
 #include "cli/tune_child.h"
+#include "cli/validators.h"
 #include "runtime/call_json.h"
 
 #include <CLI/CLI.hpp>
@@ -315,23 +316,23 @@ void add_tune(CLI::App& app, Session& session) {
   command->add_option("--shard", arguments->shard,
                       "only these calls of a job array: I/N, slurm, or k8s/N");
   command->add_option("--budget", options.budget_seconds, "seconds for the sweep of one kernel")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->capture_default_str();
   command
       ->add_option("--policy", arguments->policy,
                    "exhaustive, halving (of a random sample), or automatic")
       ->check(CLI::IsMember({"automatic", "exhaustive", "halving"}));
   command->add_option("--sample", options.sample_size, "candidates that halving begins with")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   command->add_option("--seed", options.seed, "the same seed tries the same in the same order");
   command->add_option("--rounds", options.rounds, "samples of a candidate at most")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   command
       ->add_option("--hang-limit", arguments->hang_seconds,
                    "seconds after which a candidate that runs is taken to hang")
-      ->check(CLI::PositiveNumber)
+      ->check(more_than(0))
       ->capture_default_str();
   command->add_flag("--force", options.force, "sweep also where a record is there");
   command->add_flag("!--no-store", options.store, "keep no records");

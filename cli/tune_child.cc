@@ -4,6 +4,7 @@
 #include <kiln/runtime.h>
 
 #include "cli/call_arguments.h"
+#include "cli/roofline.h"
 #include "runtime/call_json.h"
 #include "runtime/tune_json.h"
 
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -26,24 +28,7 @@ void say(const Json& json) {
 }
 
 TuneOptions options_of(const Json& json) {
-  TuneOptions options;
-  const std::string policy = json.at("policy").get<std::string>();
-  for (const SearchPolicy known :
-       {SearchPolicy::automatic, SearchPolicy::exhaustive, SearchPolicy::halving}) {
-    if (policy == to_string(known)) options.policy = known;
-  }
-  options.sample_size = json.at("sample_size").get<std::size_t>();
-  options.seed = json.at("seed").get<std::uint64_t>();
-  options.budget_seconds = json.at("budget_seconds").get<double>();
-  options.compile_seconds = json.at("compile_seconds").get<double>();
-  options.rounds = json.at("rounds").get<int>();
-  options.force = json.at("force").get<bool>();
-  options.store = json.at("store").get<bool>();
-  for (const Json& one : json.at("exclude")) {
-    options.exclude.push_back({one.at("implementation").get<std::string>(),
-                               one.at("config").get<std::string>(),
-                               one.at("reason").get<std::string>()});
-  }
+  TuneOptions options = internal::tune_options_of(json);
   options.progress = [](const TuneProgress& progress) {
     Json line;
     line["progress"] = {{"phase", to_string(progress.phase)},
@@ -56,6 +41,20 @@ TuneOptions options_of(const Json& json) {
   return options;
 }
 
+// Measured as the candidates were.
+Floor floor_here(Runtime& runtime, const Device& device, const Roofline& roofline,
+                 const CallArgs& args, const std::string& method) {
+  const absl::StatusOr<DeviceSupport*> support = runtime.device_support(device.type);
+  if (!support.ok()) return {};
+  const absl::StatusOr<Stream> stream = (*support)->create_stream(device.index);
+  if (!stream.ok()) return {};
+  const bool cold = method.find("cold") != std::string::npos;
+  Floor floor = floor_of(**support, *stream, roofline, args,
+                         cold ? (*support)->cache_bytes(device.index) : 0);
+  (*support)->destroy_stream(*stream).IgnoreError();
+  return floor;
+}
+
 absl::StatusOr<Json> sweep_here(const Json& request) {
   Runtime& runtime = Runtime::instance();
   KILN_ASSIGN_OR_RETURN(const ParsedCall parsed,
@@ -66,7 +65,20 @@ absl::StatusOr<Json> sweep_here(const Json& request) {
   KILN_RETURN_IF_ERROR(
       op->tune(call.args, device, options_of(request.at("options")), call.execution_params));
   Json reports = Json::array();
-  for (const TuneReport& report : op->tune_reports()) reports.push_back(internal::json_of(report));
+  std::optional<Floor> floor;  // of the call, in which the kernels of the op itself are measured
+  const Roofline roofline = op->roofline_of(call.args);
+  const std::string problem = internal::problem_text(op->signature(), call.args);
+  for (const TuneReport& report : op->tune_reports()) {
+    reports.push_back(internal::json_of(report));
+    // A record may have been measured in another call.
+    if (report.op != parsed.op || report.problem != problem) continue;
+    if (!floor) floor = floor_here(runtime, device, roofline, call.args, report.method);
+    Json& json = reports.back();
+    json["bytes"] = roofline.bytes;
+    json["flops"] = roofline.flops;
+    json["roofline_seconds"] = floor->seconds;
+    json["roofline"] = floor->text;
+  }
   return reports;
 }
 

@@ -1,5 +1,6 @@
 // The parent's side of a sweep: starts the child, reads it, and judges how it ended.
 #include "cli/tune_child.h"
+#include "runtime/tune_json.h"
 
 #include <absl/strings/str_format.h>
 #include <absl/time/clock.h>
@@ -130,20 +131,7 @@ std::string text_of(const SweepRequest& request) {
   json["call"] = request.call;
   json["device"] = to_string(request.device);
   json["parent"] = static_cast<std::int64_t>(::getpid());
-  Json& options = json["options"];
-  options["policy"] = to_string(request.options.policy);
-  options["sample_size"] = request.options.sample_size;
-  options["seed"] = request.options.seed;
-  options["budget_seconds"] = request.options.budget_seconds;
-  options["compile_seconds"] = request.options.compile_seconds;
-  options["rounds"] = request.options.rounds;
-  options["force"] = request.options.force;
-  options["store"] = request.options.store;
-  options["exclude"] = Json::array();
-  for (const TuneExclusion& one : request.options.exclude) {
-    options["exclude"].push_back(
-        {{"implementation", one.implementation}, {"config", one.config}, {"reason", one.reason}});
-  }
+  json["options"] = internal::json_of(request.options);
   return json.dump();
 }
 

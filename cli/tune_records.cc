@@ -2,8 +2,10 @@
 #include <kiln/runtime.h>
 
 #include "base/file_system.h"
+#include "cache/remote_records.h"
 #include "cli/cache_folder.h"
 #include "cli/tune.h"
+#include "runtime/tools.h"
 
 #include <CLI/CLI.hpp>
 #include <absl/strings/str_format.h>
@@ -24,7 +26,10 @@ absl::StatusOr<cache::TuningFiles> open_records() {
   KILN_ASSIGN_OR_RETURN(const std::string folder, cache_folder());
   const RuntimeOptions& options = Runtime::instance().options();
   return cache::TuningFiles(
-      {.dir = folder, .strict = true, .group_shared = options.cache_group_shared});
+      {.dir = folder,
+       .strict = true,
+       .group_shared = options.cache_group_shared,
+       .remote = cache::remote_records_of(tools::store(Runtime::instance()))});
 }
 
 struct Row {

@@ -6,7 +6,9 @@
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <cxxabi.h>
 #include <elf.h>
 #include <optional>
 
@@ -72,6 +74,18 @@ std::vector<std::string> defined_functions(std::string_view image) {
   return names;
 }
 
+namespace {
+
+// A C++ name as it stands in the source: "k<float>(float*)" of "_Z1kIfEvPT_".
+void append_readable(std::string* out, const std::string& name) {
+  int status = 0;
+  char* const readable = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
+  out->append(readable == nullptr ? name : readable);
+  std::free(readable);
+}
+
+}  // namespace
+
 absl::Status check_kernels(std::string_view source_name, const std::vector<std::string>& kernels,
                            const std::vector<std::string>& functions) {
   std::vector<std::string> missing;
@@ -80,12 +94,13 @@ absl::Status check_kernels(std::string_view source_name, const std::vector<std::
       missing.push_back(kernel);
   }
   if (missing.empty()) return absl::OkStatus();
-  return with_kind(absl::InvalidArgumentError(absl::StrFormat(
-                       "%s: must define every kernel that the program names, as extern \"C\": "
-                       "missing %s; it has %s",
-                       source_name, absl::StrJoin(missing, ", "),
-                       functions.empty() ? "none" : absl::StrJoin(functions, ", "))),
-                   ErrorKind::compile_error);
+  return with_kind(
+      absl::InvalidArgumentError(absl::StrFormat(
+          "%s: must define every kernel that the program names, as extern \"C\": "
+          "missing %s; it has %s",
+          source_name, absl::StrJoin(missing, ", "),
+          functions.empty() ? "none" : absl::StrJoin(functions, ", ", append_readable))),
+      ErrorKind::compile_error);
 }
 
 }  // namespace kiln::jit

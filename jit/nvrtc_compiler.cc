@@ -5,6 +5,7 @@
 #include "jit/elf_symbols.h"
 #include "jit/hermetic.h"
 #include "jit/ptxas_log.h"
+#include "jit/target.h"
 
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
@@ -118,11 +119,15 @@ absl::Status check_arch(const NvrtcLibrary& library, std::string_view target) {
   if (form && std::find(library.archs.begin(), library.archs.end(), arch) != library.archs.end()) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrFormat("NVRTC %d.%d: the target must be an arch that it knows, as sm_ARCH, sm_ARCHa "
-                      "or compute_ARCH with ARCH one of %s: "
-                      "got '%s'",
-                      library.major, library.minor, absl::StrJoin(library.archs, ", "), target));
+  const std::string toolkit = first_toolkit_of(arch);
+  return absl::InvalidArgumentError(absl::StrFormat(
+      "NVRTC %d.%d: the target must be an arch that it knows, as sm_ARCH, sm_ARCHa or compute_ARCH "
+      "with ARCH one of %s: got '%s'%s",
+      library.major, library.minor, absl::StrJoin(library.archs, ", "), target,
+      !form ? ""
+      : toolkit.empty()
+          ? "; no toolkit that this Kiln knows compiles for it: a newer one of both may"
+          : absl::StrFormat("; CUDA Toolkit %s and newer know it", toolkit)));
 }
 
 std::vector<std::string> options_for(const NvrtcLibrary& library, const CompileRequest& request) {
@@ -145,6 +150,10 @@ std::vector<std::string> ptx_entries(std::string_view ptx) {
 }
 
 absl::Status failure(const CompileRequest& request, nvrtcResult result, const std::string& log) {
+  // The front end tells that it got no memory as if the source were at fault.
+  if (result == NVRTC_ERROR_COMPILATION &&
+      log.find(": catastrophic error: out of memory\n") != log.npos)
+    result = NVRTC_ERROR_OUT_OF_MEMORY;
   absl::Status status =
       nvrtc_status(result, "compiling " + request.source_name + " for " + request.target);
   const std::string text = parse_ptxas_log(log).rest;

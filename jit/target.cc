@@ -6,12 +6,16 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <utility>
 
 namespace kiln::jit {
 namespace {
 
 // The archs that Kiln knows; whether a toolkit knows one is asked of the toolkit.
 constexpr std::array kArchs = {80, 86, 87, 89, 90, 100, 103, 110, 120, 121};
+// The first toolkits for archs that the oldest that Kiln works with (12.8) does not know.
+constexpr std::array kNewArchs = {std::pair(103, "12.9"), std::pair(121, "12.9"),
+                                  std::pair(110, "13.0")};
 constexpr int kFirstArchSpecific = 90;
 
 }  // namespace
@@ -36,6 +40,13 @@ absl::StatusOr<CudaTarget> parse_target(std::string_view text) {
                         absl::StrJoin(kArchs, ", "), kFirstArchSpecific, text));
   }
   return target;
+}
+
+std::string first_toolkit_of(int arch) {
+  if (std::find(kArchs.begin(), kArchs.end(), arch) == kArchs.end()) return "";
+  const auto at = std::find_if(kNewArchs.begin(), kNewArchs.end(),
+                               [&](const auto& one) { return one.first == arch; });
+  return at == kNewArchs.end() ? "12.8" : at->second;
 }
 
 }  // namespace kiln::jit

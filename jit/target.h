@@ -24,6 +24,10 @@ KILN_EXPORT std::string target_name(int arch, bool arch_specific);
 // that are known.
 KILN_EXPORT absl::StatusOr<CudaTarget> parse_target(std::string_view text);
 
+// The first CUDA Toolkit that compiles for `arch`, "12.9"; empty for an arch that Kiln does not
+// know.
+KILN_EXPORT std::string first_toolkit_of(int arch);
+
 }  // namespace kiln::jit
 
 #endif  // KILN_JIT_TARGET_H_

@@ -14,26 +14,26 @@ namespace {
 
 // Memory is what the driver reports, a few percent below the number on the box.
 constexpr Board kBoards[] = {
-    {"a100", 80, 108, 38, 81, "A100"},
-    {"a30", 80, 56, 22, 25, "A30"},
-    {"a10", 86, 72, 21, 25, "A10"},
+    {"a100", 80, 108, 38, 81, "A100", 312},
+    {"a30", 80, 56, 22, 25, "A30", 165},
+    {"a10", 86, 72, 21, 25, "A10", 125},
     {"a10g", 86, 80, 21, 25, "A10G"},
-    {"a40", 86, 84, 43, 49, "A40"},
-    {"rtxa6000", 86, 84, 46, 49, "RTX A6000"},
+    {"a40", 86, 84, 43, 49, "A40", 150},
+    {"rtxa6000", 86, 84, 46, 49, "RTX A6000", 155},
     {"rtx3090", 86, 82, 22, 25, "RTX 3090"},
-    {"l4", 89, 58, 21, 25, "L4"},
-    {"l40", 89, 142, 43, 49, "L40"},
-    {"l40s", 89, 142, 43, 49, "L40S"},
+    {"l4", 89, 58, 21, 25, "L4", 121},
+    {"l40", 89, 142, 43, 49, "L40", 181},
+    {"l40s", 89, 142, 43, 49, "L40S", 362},
     {"rtx4090", 89, 128, 22, 25, "RTX 4090"},
-    {"h100", 90, 132, 78, 81, "H100"},
-    {"h100-pcie", 90, 114, 78, 81, "H100 PCIe"},
-    {"h100-nvl", 90, 132, 91, 95, "H100 NVL"},
-    {"h20", 90, 78, 93, 98, "H20"},
-    {"gh200", 90, 132, 93, 145, "GH200"},
-    {"h200", 90, 132, 137, 145, "H200"},
-    {"h200-nvl", 90, 132, 137, 145, "H200 NVL"},
-    {"b200", 100, 148, 174, 193, "B200"},
-    {"gb200", 100, 152, 180, 193, "GB200"},
+    {"h100", 90, 132, 78, 81, "H100", 989},
+    {"h100-pcie", 90, 114, 78, 81, "H100 PCIe", 756},
+    {"h100-nvl", 90, 132, 91, 95, "H100 NVL", 835},
+    {"h20", 90, 78, 93, 98, "H20", 148},
+    {"gh200", 90, 132, 93, 145, "GH200", 989},
+    {"h200", 90, 132, 137, 145, "H200", 989},
+    {"h200-nvl", 90, 132, 137, 145, "H200 NVL", 835},
+    {"b200", 100, 148, 174, 193, "B200", 2250},
+    {"gb200", 100, 152, 180, 193, "GB200", 2500},
     {"rtx5090", 120, 170, 30, 33, "RTX 5090"},
     {"rtxpro6000", 120, 188, 93, 98, "RTX PRO 6000"},
 };
@@ -163,6 +163,11 @@ absl::StatusOr<DeviceFacts> reference_facts(int arch) {
   }
   return absl::InvalidArgumentError(absl::StrFormat(
       "board: there is no reference board for arch %d; known are %s", arch, known()));
+}
+
+double peak_flops(std::string_view board, bool bytes) {
+  const Board* const known = find_by_name(board);
+  return known == nullptr ? 0 : known->matrix_tflops * 1e12 * (bytes ? 2 : 1);
 }
 
 std::string calibrate(std::string_view device_name, std::uint64_t memory_bytes, int sm_count,

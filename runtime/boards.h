@@ -22,6 +22,7 @@ struct Board {
   double memory_max_gib = 0;
   std::string_view
       device_name;  // words that the driver's device name must hold, in any order: "H100 PCIe"
+  double matrix_tflops = 0;  // dense products of 16-bit elements, by the data sheet; 0: not known
 };
 
 // The shipped table, in the order in which `kiln` lists it.
@@ -32,6 +33,10 @@ KILN_EXPORT std::span<const Board> boards();
 KILN_EXPORT std::int64_t smem_budget_of(int arch);
 
 KILN_EXPORT DeviceFacts facts_of(const Board& board);
+
+// Flops a second that nothing on that board exceeds: those of its products of 16-bit elements, or
+// of elements of one byte. 0: not known, as of slices of a board.
+KILN_EXPORT double peak_flops(std::string_view board, bool bytes);
 
 // The board of that name, or the reference board of an arch: "90", "sm_90" and "sm_90a" are the
 // same board. Errors: InvalidArgument, with the names and archs that are known.

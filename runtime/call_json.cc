@@ -264,7 +264,13 @@ absl::StatusOr<std::vector<CallLine>> parse_calls(std::string_view text, std::st
     ++number;
     if (is_left_out(line)) continue;
     absl::StatusOr<std::vector<CallLine>> made = parse_call_line(line, find_signature, "", limit);
-    if (!made.ok()) return annotate(made.status(), absl::StrFormat("%s:%d", name, number));
+    if (!made.ok()) {
+      const bool is_whole = Json::accept(line);
+      return absl::Status(
+          made.status().code(),
+          absl::StrFormat("%s:%d: %s%s", name, number, message_of(made.status()),
+                          is_whole ? "" : "; a calls file holds one object a line"));
+    }
     if (!made->front().variant.empty()) limit -= static_cast<std::int64_t>(made->size());
     for (CallLine& call : *made) {
       call.line = number;

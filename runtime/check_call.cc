@@ -77,6 +77,7 @@ class CallChecker {
       : signature_(signature), params_(params), inputs_(inputs), bindings_(params) {}
 
   absl::Status check_inputs() {
+    KILN_RETURN_IF_ERROR(check_extents());
     KILN_RETURN_IF_ERROR(check_count("inputs", signature_.inputs.size(), inputs_.size()));
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       KILN_RETURN_IF_ERROR(check(signature_.inputs[i], inputs_[i], signature_.inputs[i].written));
@@ -132,6 +133,25 @@ class CallChecker {
                         signature_.op, what, want, got));
   }
 
+  // A parameter that stands in a shape is at fault itself where it can be no part of one.
+  absl::Status check_extents() const {
+    for (const NamedValue& param : params_) {
+      const auto* extents = std::get_if<std::vector<std::int64_t>>(&param.value);
+      if (extents == nullptr ||
+          std::none_of(extents->begin(), extents->end(), [](std::int64_t e) { return e < 0; }))
+        continue;
+      const auto uses = [&](const TensorParam& tensor) {
+        return tensor.shape.find("*@" + param.name) != std::string::npos;
+      };
+      if (std::any_of(signature_.inputs.begin(), signature_.inputs.end(), uses)) {
+        return absl::InvalidArgumentError(
+            absl::StrFormat("%s: %s must hold extents that are not negative: got %s", signature_.op,
+                            param.name, to_string(param.value)));
+      }
+    }
+    return absl::OkStatus();
+  }
+
   const ArgSpec* input_named(std::string_view name) const {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (signature_.inputs[i].name == name) return inputs_[i] ? &*inputs_[i] : nullptr;
@@ -177,7 +197,8 @@ class CallChecker {
     if (__builtin_mul_overflow(*count, std::int64_t{size_of(arg.spec.dtype)}, &bytes) ||
         !span_fits(arg)) {
       return refuse(param, {"must span less than 2^63 bytes", "fewer elements or smaller strides",
-                            to_string(arg.spec) + " with strides " + to_string(arg.strides)});
+                            std::string(to_string(arg.spec.dtype)) + to_string(arg.spec.shape) +
+                                " with strides " + to_string(arg.strides)});
     }
     return absl::OkStatus();
   }

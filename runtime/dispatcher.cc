@@ -22,7 +22,7 @@ Dispatcher::Dispatcher(Runtime::Impl& runtime, InterfaceType interface, Candidat
     : runtime_(runtime),
       interface_(std::move(interface)),
       candidates_(std::move(candidates)),
-      hits_(interface_.request->words, 1, kMaxHitRows) {}
+      hits_(interface_.request->words, kHitWords, kMaxHitRows) {}
 
 absl::Status Dispatcher::check_call_spec(CallRef call, bool stated_ok) const {
   if (call.type == nullptr || !same_type(*call.type, *interface_.request)) {
@@ -109,7 +109,11 @@ absl::StatusOr<Served> Dispatcher::entry_for(DeviceSupport* support, CallRef cal
   KILN_RETURN_IF_ERROR(check_call_spec(call, /*stated_ok=*/false));
   std::vector<std::uint64_t> words(interface_.request->words);
   call.type->write(call.data, words.data());
-  if (const void* hit = find(words.data(), words.size())) return Served{hit};
+  const void* hit[kHitWords];
+  if (hits_.find(words.data(), words.size(), hit) == kHitWords) {
+    const auto* row = static_cast<const EntryRow*>(hit[1]);
+    return Served{hit[0], {std::shared_ptr<void>(), row}};  // kept: nothing need be held
+  }
   KILN_RETURN_IF_ERROR(check_not_forked(runtime_.owner, candidates_.op));
 
   const Device device = call.where().device;
@@ -123,6 +127,8 @@ absl::StatusOr<Served> Dispatcher::entry_for(DeviceSupport* support, CallRef cal
     return absl::InvalidArgumentError(absl::StrFormat("%s: a device index must be below %d, got %d",
                                                       candidates_.op, kMaxDevices, device.index));
   }
+  // A graph that is being captured may be run as long as the op lives.
+  const bool keep = options.keep || options.capturing;
   KILN_ASSIGN_OR_RETURN(const DeviceFacts facts, runtime_.facts(*support, device));
   const Selection selection = select(call, device.type, facts);
   KILN_RETURN_IF_ERROR(selection.error);
@@ -132,27 +138,34 @@ absl::StatusOr<Served> Dispatcher::entry_for(DeviceSupport* support, CallRef cal
     const Joined joined = join(wanted, options);
     if (joined.ours) run_in_background([this, flight = joined.flight] { run(flight); });
     if (joined.entry == nullptr) {
-      if (const EntryRow* other = stand_in(wanted, call, options.capturing)) {
+      if (std::shared_ptr<const EntryRow> other = stand_in(wanted, call, options.capturing)) {
         runtime_.stand_ins.fetch_add(1, std::memory_order_relaxed);
-        return Served{other->as_interface, true};
+        Served served = serve(std::move(other), keep);
+        served.stand_in = true;
+        return served;
       }
     }
   }
-  KILN_ASSIGN_OR_RETURN(const EntryRow* entry, built_entry(wanted, options));
-  hits_.insert(words.data(), words.size(), &entry->as_interface, 1);
-  return Served{entry->as_interface};
+  KILN_ASSIGN_OR_RETURN(std::shared_ptr<const EntryRow> entry, built_entry(wanted, options));
+  Served served = serve(std::move(entry), keep);
+  if (served.kept) {
+    const void* const found[kHitWords] = {served.entry, served.row.get()};
+    hits_.insert(words.data(), words.size(), found, kHitWords);
+  }
+  return served;
 }
 
-const EntryRow* Dispatcher::stand_in(const Wanted& preferred, CallRef call, bool capturing) {
+std::shared_ptr<const EntryRow> Dispatcher::stand_in(const Wanted& preferred, CallRef call,
+                                                     bool capturing) {
   // Those that are built for this call, whether or not they serve it; then the usual selection.
   Candidates built{candidates_.op, candidates_.interface_type, {}, candidates_.prefer};
-  std::vector<const EntryRow*> entries;
+  std::vector<std::shared_ptr<const EntryRow>> entries;
   for (const KernelRow& row : candidates_.rows) {
     if (&row == preferred.row || (row.type.refusal != nullptr && row.type.refusal(call))) continue;
     const absl::StatusOr<Wanted> wanted =
         want(*preferred.support, row.key, call, preferred.device, preferred.facts);
     if (!wanted.ok()) continue;
-    const EntryRow* entry = nullptr;
+    std::shared_ptr<const EntryRow> entry;
     {
       MutexLock lock(mutex_);
       entry = find_entry(*wanted);
@@ -160,28 +173,13 @@ const EntryRow* Dispatcher::stand_in(const Wanted& preferred, CallRef call, bool
     if (entry == nullptr && !capturing) entry = entry_of_loaded(*wanted);
     if (entry == nullptr || entry->kernel->loaded_on(preferred.device.index) == nullptr) continue;
     built.rows.push_back(row);
-    entries.push_back(entry);
+    entries.push_back(std::move(entry));
   }
   const Selection selection = internal::select(built, preferred.device.type, preferred.facts, call);
   if (!selection.error.ok()) return nullptr;
   const auto chosen = std::find_if(built.rows.begin(), built.rows.end(),
                                    [&](const KernelRow& r) { return r.key == *selection.chosen; });
   return entries[static_cast<std::size_t>(chosen - built.rows.begin())];
-}
-
-const EntryRow* Dispatcher::row_of(const void* served) const {
-  MutexLock lock(mutex_);
-  for (const EntryRow& entry : entries_) {
-    if (entry.as_interface == served) return &entry;
-  }
-  return nullptr;
-}
-
-std::vector<const EntryRow*> Dispatcher::entries() const {
-  MutexLock lock(mutex_);
-  std::vector<const EntryRow*> out;
-  for (const EntryRow& entry : entries_) out.push_back(&entry);
-  return out;
 }
 
 }  // namespace kiln::internal

@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace kiln::internal {
@@ -33,6 +34,9 @@ struct EntryRow {
   DeviceFacts facts;
   std::unique_ptr<Kernel> kernel;
   const void* as_interface = nullptr;
+  // Kept for the op's life, and so found without a lock. One that is not is shared with the calls
+  // that it serves, and dropped when newer ones need its place. Guarded by the dispatcher's mutex.
+  bool kept = false;
 };
 
 // How a miss may be served.
@@ -40,12 +44,16 @@ struct MissOptions {
   CompilePolicy policy = CompilePolicy::block;
   bool capturing = false;  // the stream records a graph: nothing may be compiled or loaded
   absl::Duration deadline = absl::InfiniteDuration();  // how long the call waits for a build
+  bool keep = false;  // what serves must stay valid for the op's life, beyond the limit too
 };
 
 // What serves a call. A stand-in serves it while the implementation that was chosen is being built,
-// and is not to be remembered.
+// and is not to be remembered. Neither is an entry that is not kept: it is valid as long as `row`
+// is held, and what the call enqueued must have ended before that is let go.
 struct Served {
   const void* entry = nullptr;
+  std::shared_ptr<const EntryRow> row;
+  bool kept = true;
   bool stand_in = false;
 };
 
@@ -61,8 +69,8 @@ class Dispatcher {
 
   // A hit: asks no implementation, reads no device, takes no lock. Null on a miss.
   const void* find(const std::uint64_t* words, std::size_t count) const {
-    const void* entry = nullptr;
-    return hits_.find(words, count, &entry) == 1 ? entry : nullptr;
+    const void* found[kHitWords];
+    return hits_.find(words, count, found) == kHitWords ? found[0] : nullptr;
   }
   // The entry for `call`, made if need be; the rules of the design, section 3. `key` receives the
   // implementation's.
@@ -83,13 +91,14 @@ class Dispatcher {
 
   // What `Kernel::request_tune` of every kernel built from here on does.
   void set_tuner(std::function<bool(Kernel&)> tuner) { tuner_ = std::move(tuner); }
-  // The entry behind what `entry_for` served; null: none of these.
-  const EntryRow* row_of(const void* served) const;
-
-  // Entries built so far; pointers stay valid as long as this object.
+  // The kept entries; pointers stay valid as long as this object.
   std::vector<const EntryRow*> entries() const;
+  // How many there are, those that are not kept included.
+  std::size_t entry_count() const;
 
  private:
+  // What a hit finds: the entry as its interface, and its row.
+  static constexpr int kHitWords = 2;
   // A call that missed, and what it needs.
   struct Wanted {
     DeviceSupport* support;
@@ -104,30 +113,36 @@ class Dispatcher {
     Wanted wanted;
     CompilePolicy policy;
     bool started = false;  // guarded by the dispatcher's mutex, as the entry is until it has landed
-    EntryRow* entry = nullptr;  // null: to be made
+    std::shared_ptr<EntryRow> entry;  // null: to be made
     Notification done;
     absl::Status status;  // read after `done`
   };
   // What there is for `wanted`: its entry, or its flight, which is made (and then `ours`) if need
   // be and allowed. Neither: nothing is built, and nothing may be.
   struct Joined {
-    const EntryRow* entry = nullptr;
+    std::shared_ptr<const EntryRow> entry;
     std::shared_ptr<Flight> flight;
     bool ours = false;
   };
   Joined join(const Wanted& wanted, const MissOptions& options);
-  EntryRow* find_entry(const Wanted& wanted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::shared_ptr<EntryRow> find_entry(const Wanted& wanted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // `row` as what serves a call, kept first if `keep` asks for it.
+  Served serve(std::shared_ptr<const EntryRow> row, bool keep);
 
   absl::StatusOr<Wanted> want(DeviceSupport& support, const std::string& key, CallRef call,
                               const Device& device, const DeviceFacts& facts) const;
-  absl::StatusOr<const EntryRow*> built_entry(const Wanted& wanted, const MissOptions& options);
+  absl::StatusOr<std::shared_ptr<const EntryRow>> built_entry(const Wanted& wanted,
+                                                              const MissOptions& options);
   // Another implementation that is built and serves `call`; null where there is none, or not one.
-  const EntryRow* stand_in(const Wanted& preferred, CallRef call, bool capturing);
+  std::shared_ptr<const EntryRow> stand_in(const Wanted& preferred, CallRef call, bool capturing);
   // The entry of `wanted`, made now because another op has loaded all that it needs; else null.
-  const EntryRow* entry_of_loaded(const Wanted& wanted);
+  std::shared_ptr<const EntryRow> entry_of_loaded(const Wanted& wanted);
   std::shared_ptr<Flight> find_flight(const Wanted& wanted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  EntryRow* add_entry(const Wanted& wanted, std::unique_ptr<Kernel> kernel)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  using Rows = std::list<std::shared_ptr<EntryRow>>;
+  // `dropped` receives what makes room, to be let go without the lock.
+  std::shared_ptr<EntryRow> add_entry(const Wanted& wanted, std::unique_ptr<Kernel> kernel,
+                                      Rows& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void drop_oldest(Rows& dropped) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Runs the flight here unless somebody does already.
   void run(const std::shared_ptr<Flight>& flight);
   void run_in_background(std::function<void()> job);
@@ -143,7 +158,10 @@ class Dispatcher {
   std::function<bool(Kernel&)> tuner_;
   HitTable hits_;
   mutable Mutex mutex_;
-  std::list<EntryRow> entries_ ABSL_GUARDED_BY(mutex_);
+  Rows kept_ ABSL_GUARDED_BY(mutex_);
+  Rows passing_ ABSL_GUARDED_BY(mutex_);  // not kept; least recently used first
+  // Both, by a hash of what they are found by.
+  std::unordered_multimap<std::uint64_t, Rows::iterator> index_ ABSL_GUARDED_BY(mutex_);
   std::list<std::shared_ptr<Flight>> flights_ ABSL_GUARDED_BY(mutex_);
   CondVar quiet_;
   int in_background_ ABSL_GUARDED_BY(mutex_) = 0;  // jobs that use this object

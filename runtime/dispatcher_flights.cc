@@ -1,4 +1,4 @@
-// The second half of Dispatcher: builds, each once, here or in the background.
+// The second part of Dispatcher: builds, each once, here or in the background.
 #include "base/log.h"
 #include "runtime/dispatcher.h"
 #include "runtime/guarded.h"
@@ -13,19 +13,6 @@
 #include <utility>
 
 namespace kiln::internal {
-namespace {
-
-absl::StatusOr<Config> default_config(Kernel& kernel, const DeviceFacts& facts,
-                                      const std::string& who) {
-  Config config;
-  KILN_RETURN_IF_ERROR(guarded(who + ": default_config", [&] {
-    config = kernel.default_config(facts);
-    return absl::OkStatus();
-  }));
-  return config;
-}
-
-}  // namespace
 
 Dispatcher::~Dispatcher() {
   // In a forked child the threads that would end the jobs do not exist.
@@ -35,31 +22,12 @@ Dispatcher::~Dispatcher() {
   while (in_background_ > 0) quiet_.wait(mutex_);
 }
 
-EntryRow* Dispatcher::find_entry(const Wanted& wanted) {
-  for (EntryRow& entry : entries_) {
-    if (entry.implementation == wanted.row && entry.identity == wanted.plan.identity &&
-        entry.device_type == wanted.device.type && entry.facts == wanted.facts) {
-      return &entry;
-    }
-  }
-  return nullptr;
-}
-
 std::shared_ptr<Dispatcher::Flight> Dispatcher::find_flight(const Wanted& wanted) {
   const auto at = std::find_if(flights_.begin(), flights_.end(), [&](const auto& f) {
     return f->wanted.row == wanted.row && f->wanted.plan.identity == wanted.plan.identity &&
            f->wanted.device.type == wanted.device.type && f->wanted.facts == wanted.facts;
   });
   return at == flights_.end() ? nullptr : *at;
-}
-
-EntryRow* Dispatcher::add_entry(const Wanted& wanted, std::unique_ptr<Kernel> kernel) {
-  entries_.push_back({wanted.row, wanted.plan.identity, wanted.device.type, wanted.facts,
-                      std::move(kernel), nullptr});
-  EntryRow* entry = &entries_.back();
-  entry->as_interface = wanted.row->type.as_interface(entry->kernel.get());
-  runtime_.entries_built.fetch_add(1, std::memory_order_relaxed);
-  return entry;
 }
 
 TuneKey Dispatcher::key_of(const Wanted& wanted, std::size_t ordinal) const {
@@ -71,7 +39,7 @@ TuneKey Dispatcher::key_of(const Wanted& wanted, std::size_t ordinal) const {
           wanted.facts};
 }
 
-const EntryRow* Dispatcher::entry_of_loaded(const Wanted& wanted) {
+std::shared_ptr<const EntryRow> Dispatcher::entry_of_loaded(const Wanted& wanted) {
   const std::string who =
       absl::StrFormat("%s: %s %s", candidates_.op, wanted.row->key, wanted.plan.identity.text());
   std::unique_ptr<Kernel> fresh;
@@ -82,38 +50,40 @@ const EntryRow* Dispatcher::entry_of_loaded(const Wanted& wanted) {
   if (!made.ok() || fresh == nullptr) return nullptr;
   const std::vector<Kernel*> kernels = fresh->kernels();
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    const Config config =
+    const absl::StatusOr<Config> config =
         config_in_force(runtime_, *wanted.support, *kernels[i], key_of(wanted, i));
-    if (!runtime_.is_loaded(*kernels[i], *wanted.support, wanted.device, wanted.facts, config))
+    if (!config.ok() ||
+        !runtime_.is_loaded(*kernels[i], *wanted.support, wanted.device, wanted.facts, *config))
       return nullptr;
     kernels[i]->set_tuner(tuner_);
     const absl::Status loaded =
-        runtime_.load_kernel(*kernels[i], *wanted.support, wanted.device, wanted.facts, config,
+        runtime_.load_kernel(*kernels[i], *wanted.support, wanted.device, wanted.facts, *config,
                              CompilePolicy::forbid, who);
     if (!loaded.ok()) return nullptr;
   }
+  Rows dropped;
   MutexLock lock(mutex_);
-  if (const EntryRow* entry = find_entry(wanted)) return entry;
+  if (std::shared_ptr<const EntryRow> entry = find_entry(wanted)) return entry;
   // Whoever builds it will add it.
-  return find_flight(wanted) != nullptr ? nullptr : add_entry(wanted, std::move(fresh));
+  return find_flight(wanted) != nullptr ? nullptr : add_entry(wanted, std::move(fresh), dropped);
 }
 
 Dispatcher::Joined Dispatcher::join(const Wanted& wanted, const MissOptions& options) {
   MutexLock lock(mutex_);
-  EntryRow* entry = find_entry(wanted);
+  std::shared_ptr<EntryRow> entry = find_entry(wanted);
   if (entry != nullptr && entry->kernel->loaded_on(wanted.device.index) != nullptr) return {entry};
   if (std::shared_ptr<Flight> under_way = find_flight(wanted)) return {nullptr, under_way};
   if (options.capturing) return {};
   auto flight = std::make_shared<Flight>();
   flight->wanted = wanted;
   flight->policy = options.policy;
-  flight->entry = entry;
+  flight->entry = std::move(entry);
   flights_.push_back(flight);
   return {nullptr, std::move(flight), true};
 }
 
-absl::StatusOr<const EntryRow*> Dispatcher::built_entry(const Wanted& wanted,
-                                                        const MissOptions& options) {
+absl::StatusOr<std::shared_ptr<const EntryRow>> Dispatcher::built_entry(
+    const Wanted& wanted, const MissOptions& options) {
   const absl::Time deadline = absl::Now() + options.deadline;
   while (true) {
     const Joined joined = join(wanted, options);
@@ -141,7 +111,7 @@ absl::StatusOr<const EntryRow*> Dispatcher::built_entry(const Wanted& wanted,
     // Somebody built the same entry for another card: its outcome is not ours.
     if (flight->wanted.device.index != wanted.device.index) continue;
     KILN_RETURN_IF_ERROR(flight->status);
-    return flight->entry;
+    return std::shared_ptr<const EntryRow>(flight->entry);
   }
 }
 
@@ -206,8 +176,9 @@ absl::Status Dispatcher::load(Kernel& kernel, std::size_t ordinal, const Flight&
              absl::StrFormat("%s: its tuned configuration %s is not used: %s", who,
                              to_string(record->report.winner), message_of(loaded)));
   }
-  KILN_ASSIGN_OR_RETURN(const Config config, default_config(kernel, wanted.facts, who));
-  return load_with(config);
+  const absl::StatusOr<Config> config = default_config(kernel, wanted.facts);
+  if (!config.ok()) return annotate(config.status(), who);
+  return load_with(*config);
 }
 
 absl::Status Dispatcher::build(Flight& flight) {
@@ -237,8 +208,9 @@ absl::Status Dispatcher::build(Flight& flight) {
     KILN_RETURN_IF_ERROR(loaded);
   }
   if (fresh == nullptr) return absl::OkStatus();
+  Rows dropped;
   MutexLock lock(mutex_);
-  flight.entry = add_entry(wanted, std::move(fresh));
+  flight.entry = add_entry(wanted, std::move(fresh), dropped);
   return absl::OkStatus();
 }
 

@@ -74,9 +74,10 @@ absl::StatusOr<const void*> Op::kernel_for(std::string_view interface, CallRef c
   KILN_ASSIGN_OR_RETURN(internal::Dispatcher * dispatcher, core_->dispatcher(interface));
   KILN_RETURN_IF_ERROR(dispatcher->check_call_spec(call, /*stated_ok=*/false));
   absl::StatusOr<DeviceSupport*> support = runtime().device_support(call.where().device.type);
-  KILN_ASSIGN_OR_RETURN(
-      const internal::Served served,
-      dispatcher->entry_for(support.ok() ? *support : nullptr, call, core_->miss_options()));
+  internal::MissOptions options = core_->miss_options();
+  options.keep = true;
+  KILN_ASSIGN_OR_RETURN(const internal::Served served,
+                        dispatcher->entry_for(support.ok() ? *support : nullptr, call, options));
   return served.entry;
 }
 
@@ -156,6 +157,7 @@ absl::Status Op::tune(const CallArgs& args, const Device& device, const TuneOpti
   request_tune(options);
   internal::MissOptions miss = core_->miss_options();
   if (miss.policy == CompilePolicy::async) miss.policy = CompilePolicy::block;
+  miss.keep = true;
   return core_->resolve(calls, device, miss, args, execution).status();
 }
 

@@ -319,10 +319,11 @@ absl::StatusOr<OpCore::Resolved> OpCore::resolve(const std::vector<KernelCall>& 
         dispatcher->entry_for(support.ok() ? *support : nullptr, call.ref(), options));
     resolved.kernels.push_back(served.entry);
     resolved.stand_ins |= served.stand_in;
-    if (const internal::EntryRow* entry = dispatcher->row_of(served.entry))
-      entries.push_back(entry);
+    resolved.kept &= served.kept;
+    entries.push_back(served.row.get());
+    resolved.rows.push_back(served.row);
   }
-  if (!resolved.stand_ins && !options.capturing && !plan.empty() && entries.size() == plan.size())
+  if (!resolved.stand_ins && !options.capturing && !plan.empty() && resolved.kept)
     tuning_.before_call(args, execution, device, resolved.kernels, std::move(entries));
   return resolved;
 }
@@ -333,8 +334,8 @@ absl::Status OpCore::call_in_tree(Op& op, const CallView& view, const CallArgs& 
   KILN_ASSIGN_OR_RETURN(const std::vector<KernelCall> plan, op.plan_call(args));
   internal::MissOptions options = miss_options();
   const Device device = view.stream().device;
+  const absl::StatusOr<DeviceSupport*> support = runtime_.device_support(device.type);
   if (!plan.empty()) {
-    const absl::StatusOr<DeviceSupport*> support = runtime_.device_support(device.type);
     if (support.ok()) {
       KILN_ASSIGN_OR_RETURN(options.capturing, (*support)->is_capturing(view.stream()));
     }
@@ -342,9 +343,12 @@ absl::Status OpCore::call_in_tree(Op& op, const CallView& view, const CallArgs& 
   KILN_ASSIGN_OR_RETURN(const Resolved resolved,
                         resolve(plan, device, options, args, view.execution_params()));
   const std::vector<const void*>& kernels = resolved.kernels;
-  KILN_RETURN_IF_ERROR(op.execute(view.with_kernels(kernels)));
-  if (options_.record_calls) keys = keys_of(kernels);
-  if (!key.empty() && !is_composite() && !resolved.stand_ins)
+  absl::Status executed = op.execute(view.with_kernels(kernels));
+  // What is dropped after the call must not be at work.
+  if (!resolved.kept && support.ok()) executed.Update((*support)->synchronize(view.stream()));
+  KILN_RETURN_IF_ERROR(executed);
+  for (const auto& row : resolved.rows) keys.push_back(row->implementation->key);
+  if (!key.empty() && !is_composite() && !resolved.stand_ins && resolved.kept)
     memory_.insert(key.data(), key.size(), kernels.data(), kernels.size());
   return absl::OkStatus();
 }

@@ -57,6 +57,8 @@ class OpCore {
   // What serves the kernel calls of a plan, built if need be, and tuned if that was asked for.
   struct Resolved {
     std::vector<const void*> kernels;
+    std::vector<std::shared_ptr<const internal::EntryRow>> rows;  // to be held while they are used
+    bool kept = true;  // all of them are: there is nothing to wait for
     bool stand_ins = false;
   };
   absl::StatusOr<Resolved> resolve(const std::vector<KernelCall>& plan, const Device& device,

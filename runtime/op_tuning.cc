@@ -5,6 +5,7 @@
 #include "runtime/op_core.h"
 #include "runtime/runtime_impl.h"
 #include "runtime/tune_conditions.h"
+#include "runtime/tune_json.h"
 #include "runtime/tune_sweep.h"
 
 #include <absl/strings/str_format.h>
@@ -24,23 +25,6 @@ double bytes_of(const CallArgs& args) {
     }
   }
   return bytes;
-}
-
-// "x float16[8192, 4096], y float16[8192, 4096]"
-std::string text_of(const Signature& signature, const CallArgs& args) {
-  std::string text;
-  const auto add = [&text](const std::vector<TensorParam>& params,
-                           const std::vector<std::optional<ArgSpec>>& list) {
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      if (!list[i]) continue;
-      text += (text.empty() ? "" : ", ") + params[i].name + " " +
-              std::string(to_string(list[i]->spec.dtype)) + to_string(list[i]->spec.shape);
-      if (!list[i]->is_contiguous()) text += " strides " + to_string(list[i]->strides);
-    }
-  };
-  add(signature.inputs, args.inputs);
-  add(signature.outputs, args.outputs);
-  return text;
 }
 
 cache::CompileKey lease_key(const std::string& name) {
@@ -151,7 +135,7 @@ void OpTuning::tune(const Problem& problem, const EntryRow& entry, std::size_t o
   report.identity_text = entry.identity.text();
   report.kernel = ordinal;
   report.device = problem.device;
-  report.problem = text_of(core_.signature(), problem.args);
+  report.problem = problem_text(core_.signature(), problem.args);
   report.default_config = report.winner = configs.front();
   const absl::StatusOr<DeviceSupport*> support =
       core_.runtime().device_support(problem.device.type);
@@ -195,7 +179,7 @@ void OpTuning::find_winner(const Problem& problem, const TuneKey& key, Kernel& k
   const std::optional<std::string> before = stored();
   // Others that tune the same kernel for the same board wait for this sweep, and take its winner.
   const auto lease = runtime.store->lease(lease_key(name), absl::InfiniteFuture());
-  if (stored() != before) {
+  if (!options.force || stored() != before) {
     if (const auto record = find_record(runtime, support, kernel, key)) return use(*record);
   }
   std::vector<Kernel*> kernels;
@@ -221,6 +205,10 @@ void OpTuning::find_winner(const Problem& problem, const TuneKey& key, Kernel& k
   runtime.sweeps.fetch_add(1, std::memory_order_relaxed);
   sweep(subject, configs, options, report);
   if (!report.status.ok()) return;
+  // Where machines share a store that keeps no leases another may have been first.
+  if (!options.force && !options.agree) {
+    if (const auto record = find_record(runtime, support, kernel, key)) return use(*record);
+  }
   if (options.agree) {
     const Config agreed = options.agree(report);
     if (std::find(configs.begin(), configs.end(), agreed) == configs.end()) {

@@ -100,6 +100,11 @@ void read_remote(RemoteCacheOptions& remote) {
   remote.user = env("KILN_CACHE_REMOTE_USER");
   remote.password = env("KILN_CACHE_REMOTE_PASSWORD");
   remote.token = env("KILN_CACHE_REMOTE_TOKEN");
+  remote.aws_access_key = env("AWS_ACCESS_KEY_ID");
+  remote.aws_secret_key = env("AWS_SECRET_ACCESS_KEY");
+  remote.aws_session_token = env("AWS_SESSION_TOKEN");
+  remote.aws_region = env("AWS_REGION");
+  if (remote.aws_region.empty()) remote.aws_region = env("AWS_DEFAULT_REGION");
   remote.ca_file = env("KILN_CACHE_REMOTE_CA");
   read_number("KILN_CACHE_REMOTE_TIMEOUT", remote.timeout_seconds);
   read_bytes("KILN_CACHE_REMOTE_MAX_BYTES", remote.max_bytes);
@@ -133,6 +138,7 @@ RuntimeOptions RuntimeOptions::from_environment() {
   read_cache(options);
   read_remote(options.cache_remote);
   read_compiling(options);
+  read_number("KILN_MAX_ENTRIES", options.max_entries);
   options.kernel_path = env("KILN_KERNEL_PATH");
   options.nvrtc = env("KILN_NVRTC");
   options.cuda_home = env("CUDA_HOME");

@@ -2,6 +2,7 @@
 
 #include "base/file_system.h"
 #include "base/log.h"
+#include "cache/remote_records.h"
 #include "jit/nvrtc_compiler.h"
 #include "jit/worker_compiler.h"
 #include "runtime/cuda_device.h"
@@ -47,6 +48,10 @@ cache::RemoteOptions remote_options(const RuntimeOptions& options) {
                               .user = from.user,
                               .password = from.password,
                               .token = from.token,
+                              .aws = {.access_key = from.aws_access_key,
+                                      .secret_key = from.aws_secret_key,
+                                      .session_token = from.aws_session_token,
+                                      .region = from.aws_region},
                               .ca_file = from.ca_file,
                               .timeout = absl::Seconds(from.timeout_seconds),
                               .max_bytes = from.max_bytes,
@@ -68,12 +73,13 @@ cache::StoreOptions store_options(const RuntimeOptions& options) {
   return store;
 }
 
-cache::TuningFilesOptions record_options(const RuntimeOptions& options) {
+cache::TuningFilesOptions record_options(const RuntimeOptions& options, const cache::Store& store) {
   return {.dir = options.cache_dir,
           .strict = options.strict_cache,
           .group_shared = options.cache_group_shared,
           .layers = options.cache_layers,
-          .trusted_keys = cache::parse_trusted_keys(options.trusted_keys)};
+          .trusted_keys = cache::parse_trusted_keys(options.trusted_keys),
+          .remote = cache::remote_records_of(store)};
 }
 
 // NVRTC in worker processes, or in this one where `jobs` is 0. `workers` receives the former.
@@ -102,10 +108,11 @@ Runtime::Impl::Impl(RuntimeOptions runtime_options)
     : options(std::move(runtime_options)),
       sources(options.kernel_path),
       store(cache::make_store(store_options(options))),
-      records(record_options(options)),
+      records(record_options(options, *store)),
       trace(Trace::open(options.trace_file)),
       recorder(internal::CallRecorder::open(options.record_calls_file)),
-      engine(sources, *store, options.jobs > 0 ? options.jobs : jit::usable_cores(), trace.get()) {}
+      engine(sources, *store, options.jobs > 0 ? options.jobs : jit::usable_cores(), trace.get()),
+      modules(options.max_entries <= 0 ? 0 : std::max<std::int64_t>(1, options.max_entries / 8)) {}
 
 Runtime::Runtime(RuntimeOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {
   Registry in_tree("in-tree");
@@ -277,7 +284,9 @@ RuntimeStats Runtime::stats() const {
   RuntimeStats stats;
   stats.selections = impl_->selections.load();
   stats.entries_built = impl_->entries_built.load();
+  stats.entries_dropped = impl_->entries_dropped.load();
   stats.loads = impl_->modules.loads();
+  stats.unloads = impl_->modules.unloads();
   stats.compilations = engine.compilations;
   stats.compile_failures = engine.failures;
   stats.memory_hits = store.memory_hits;

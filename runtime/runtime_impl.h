@@ -76,8 +76,8 @@ struct Runtime::Impl {
   std::map<std::pair<int, int>, DeviceFacts> known_facts ABSL_GUARDED_BY(mutex);
   std::once_flag backends_once;
 
-  std::atomic<std::int64_t> selections{0}, entries_built{0}, input_copies{0}, fact_reads{0},
-      stand_ins{0}, sweeps{0}, tuned_loads{0};
+  std::atomic<std::int64_t> selections{0}, entries_built{0}, entries_dropped{0}, input_copies{0},
+      fact_reads{0}, stand_ins{0}, sweeps{0}, tuned_loads{0};
   Mutex sweeping;  // held by the one sweep of this process that measures
 };
 

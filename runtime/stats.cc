@@ -76,7 +76,10 @@ std::string prometheus_text(const RuntimeStats& s) {
   w.metric("stand_ins_total", "Calls served by another implementation while theirs compiled.")
       .sample(s.stand_ins);
   w.metric("entries_built_total", "Kernel entries built.").sample(s.entries_built);
+  w.metric("entries_dropped_total", "Kernel entries dropped to keep within the limit.")
+      .sample(s.entries_dropped);
   w.metric("loads_total", "Images loaded on a device.").sample(s.loads);
+  w.metric("unloads_total", "Images unloaded again.").sample(s.unloads);
   w.metric("input_copies_total", "Inputs copied to be contiguous.").sample(s.input_copies);
   w.metric("sweeps_total", "Tuning sweeps run.").sample(s.sweeps);
   w.metric("tuned_loads_total", "Kernels loaded with a stored winner.").sample(s.tuned_loads);

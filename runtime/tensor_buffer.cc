@@ -4,6 +4,7 @@
 
 #include <absl/strings/str_format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 
@@ -15,7 +16,7 @@ constexpr std::size_t kGuardBytes = 256;
 }  // namespace
 
 absl::StatusOr<TensorBuffer> TensorBuffer::allocate(DeviceSupport* support, const Stream& stream,
-                                                    const ArgSpec& arg) {
+                                                    const ArgSpec& arg, bool with_image) {
   TensorBuffer buffer;
   buffer.support_ = support;
   buffer.stream_ = stream;
@@ -29,18 +30,17 @@ absl::StatusOr<TensorBuffer> TensorBuffer::allocate(DeviceSupport* support, cons
       kGuardBytes + (static_cast<std::size_t>(below) * element + 15) / 16 * 16;
   const std::size_t offset = arg.alignment < 16 ? static_cast<std::size_t>(arg.alignment) : 0;
   buffer.first_ = before + offset;
-  const std::size_t bytes =
-      buffer.first_ + (static_cast<std::size_t>(above) + 1) * element + kGuardBytes;
+  buffer.bytes_ = buffer.first_ + (static_cast<std::size_t>(above) + 1) * element + kGuardBytes;
   try {
-    buffer.image_.assign(bytes, '\xFF');
+    if (with_image || support == nullptr) buffer.image_.assign(buffer.bytes_, '\xFF');
   } catch (const std::exception&) {  // out of memory, or longer than any vector
     return absl::ResourceExhaustedError(
-        absl::StrFormat("a tensor must fit in this machine's memory: want %d bytes for %s%s", bytes,
-                        to_string(arg.spec.dtype), to_string(arg.spec.shape)));
+        absl::StrFormat("a tensor must fit in this machine's memory: want %d bytes for %s%s",
+                        buffer.bytes_, to_string(arg.spec.dtype), to_string(arg.spec.shape)));
   }
   char* base = buffer.image_.data();
   if (support != nullptr) {
-    KILN_ASSIGN_OR_RETURN(buffer.memory_, support->allocate(stream, buffer.image_.size()));
+    KILN_ASSIGN_OR_RETURN(buffer.memory_, support->allocate(stream, buffer.bytes_));
     base = static_cast<char*>(buffer.memory_);
   }
   if (reinterpret_cast<std::uintptr_t>(base) % 16 != 0) {
@@ -55,6 +55,7 @@ TensorBuffer::TensorBuffer(TensorBuffer&& other) noexcept
     : support_(other.support_),
       stream_(other.stream_),
       memory_(std::exchange(other.memory_, nullptr)),
+      bytes_(other.bytes_),
       first_(other.first_),
       image_(std::move(other.image_)),
       tensor_(other.tensor_) {}
@@ -100,8 +101,22 @@ void TensorBuffer::set(const std::vector<double>& values) {
   });
 }
 
+absl::Status TensorBuffer::repeat(const TestValues& values) {
+  const std::size_t start = first_ % static_cast<std::size_t>(size_of(tensor_.dtype));
+  char* const memory = static_cast<char*>(memory_) + start;
+  const std::size_t bytes = bytes_ - start;
+  std::size_t done = std::min(bytes, values.table().size());
+  KILN_RETURN_IF_ERROR(support_->copy_to_device(stream_, memory, values.table().data(), done));
+  while (done < bytes) {
+    const std::size_t more = std::min(done, bytes - done);
+    KILN_RETURN_IF_ERROR(support_->copy_on_device(stream_, memory + done, memory, more));
+    done += more;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status TensorBuffer::upload() {
-  if (support_ == nullptr) return absl::OkStatus();
+  if (support_ == nullptr || image_.empty()) return absl::OkStatus();
   return support_->copy_to_device(stream_, memory_, image_.data(), image_.size());
 }
 
@@ -144,14 +159,14 @@ bool TensorBuffer::surroundings_intact() const {
 
 absl::StatusOr<std::vector<std::optional<TensorBuffer>>> allocate_all(
     DeviceSupport& support, const Stream& stream, const std::vector<TensorParam>& params,
-    const std::vector<std::optional<ArgSpec>>& args) {
+    const std::vector<std::optional<ArgSpec>>& args, bool with_images) {
   std::vector<std::optional<TensorBuffer>> buffers;
   for (std::size_t i = 0; i < args.size(); ++i) {
     buffers.emplace_back();
     if (!args[i]) continue;
     KILN_ASSIGN_OR_RETURN(
         TensorBuffer buffer,
-        TensorBuffer::allocate(params[i].host ? nullptr : &support, stream, *args[i]));
+        TensorBuffer::allocate(params[i].host ? nullptr : &support, stream, *args[i], with_images));
     buffers.back().emplace(std::move(buffer));
   }
   return buffers;

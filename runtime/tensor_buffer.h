@@ -22,9 +22,10 @@ namespace kiln::internal {
 // there is seen. Move-only.
 class KILN_EXPORT TensorBuffer {
  public:
-  // On the stream's device; in host memory when `support` is null.
+  // On the stream's device; in host memory when `support` is null. Without an image, which only a
+  // device's may do, nothing can be looked at, and only `repeat` fills it.
   static absl::StatusOr<TensorBuffer> allocate(DeviceSupport* support, const Stream& stream,
-                                               const ArgSpec& arg);
+                                               const ArgSpec& arg, bool with_image = true);
   TensorBuffer(TensorBuffer&& other) noexcept;
   TensorBuffer& operator=(TensorBuffer&&) = delete;
   ~TensorBuffer();
@@ -35,6 +36,8 @@ class KILN_EXPORT TensorBuffer {
   void set(const TestValues& values);
   // The same in row-major order, each as the dtype rounds it. REQUIRES: as many as elements.
   void set(const std::vector<double>& values);
+  // The table of `values` over and over, copied on the device: at the speed of its memory.
+  absl::Status repeat(const TestValues& values);
   absl::Status upload();
   absl::Status download();
   // All bytes, those beside the tensor too, as of the last set() or download().
@@ -56,16 +59,17 @@ class KILN_EXPORT TensorBuffer {
   DeviceSupport* support_ = nullptr;
   Stream stream_;
   void* memory_ = nullptr;  // on the device, as many bytes as the image
+  std::size_t bytes_ = 0;   // of the memory
   std::size_t first_ = 0;   // byte offset of the element at index 0
   std::vector<char> image_;
   Tensor tensor_;
 };
 
 // One for each argument of a call, none where an optional is left out; those of host parameters in
-// host memory.
+// host memory, always with an image.
 KILN_EXPORT absl::StatusOr<std::vector<std::optional<TensorBuffer>>> allocate_all(
     DeviceSupport& support, const Stream& stream, const std::vector<TensorParam>& params,
-    const std::vector<std::optional<ArgSpec>>& args);
+    const std::vector<std::optional<ArgSpec>>& args, bool with_images = true);
 
 }  // namespace kiln::internal
 

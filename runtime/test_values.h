@@ -23,6 +23,8 @@ class KILN_EXPORT TestValues {
   const char* bytes(std::size_t i) const {
     return bytes_.data() + i % values_.size() * element_bytes_;
   }
+  // The bytes of the table.
+  const std::vector<char>& table() const { return bytes_; }
 
  private:
   std::size_t element_bytes_;

@@ -26,21 +26,29 @@ absl::StatusOr<Made> make_kernel(Op& op, const KernelCall& call, const std::stri
   return made;
 }
 
-// The programs of an entry, each kernel's in the configuration it would get: a stored winner's, or
-// the default. `first` receives the first kernel's.
-absl::StatusOr<std::vector<Program>> programs_of(Op& op, const Made& made, const std::string& key,
-                                                 DeviceSupport& support, const DeviceFacts& facts,
-                                                 Config* first) {
+// The configuration that each kernel of an entry would get: a stored winner's, or the default.
+absl::StatusOr<std::vector<Config>> configs_of(Op& op, const Made& made, const std::string& key,
+                                               DeviceSupport& support, const DeviceFacts& facts) {
+  std::vector<Config> configs;
+  for (const Kernel* kernel : made.kernel->kernels()) {
+    KILN_ASSIGN_OR_RETURN(Config config,
+                          internal::config_in_force(
+                              op.runtime().impl(), support, *kernel,
+                              {op.signature().op, key, configs.size(), made.plan.identity.hash(),
+                               std::string(support.type().name()), facts}));
+    configs.push_back(std::move(config));
+  }
+  return configs;
+}
+
+absl::StatusOr<std::vector<Program>> programs_of(const Made& made,
+                                                 const std::vector<Config>& configs,
+                                                 const DeviceFacts& facts) {
   std::vector<Program> programs;
   KILN_RETURN_IF_ERROR(internal::guarded("programs", [&] {
     const std::vector<Kernel*> kernels = made.kernel->kernels();
     for (std::size_t i = 0; i < kernels.size(); ++i) {
-      const Config config =
-          internal::config_in_force(op.runtime().impl(), support, *kernels[i],
-                                    {op.signature().op, key, i, made.plan.identity.hash(),
-                                     std::string(support.type().name()), facts});
-      if (i == 0 && first != nullptr) *first = config;
-      for (Program& program : kernels[i]->programs(facts, config))
+      for (Program& program : kernels[i]->programs(facts, configs[i]))
         programs.push_back(std::move(program));
     }
     return absl::OkStatus();
@@ -97,12 +105,14 @@ absl::StatusOr<std::vector<PlannedKernel>> planned_kernels(Op& op, const CallArg
     if (planned.selection.chosen) {
       KILN_ASSIGN_OR_RETURN(const Made made, make_kernel(op, call, *planned.selection.chosen));
       planned.identity = made.plan.identity;
-      planned.config = made.kernel->default_config(facts);
-      if (look_up != LookUp::none) {
+      if (look_up == LookUp::none) {  // nor are records, which may be far away
+        KILN_ASSIGN_OR_RETURN(planned.config, internal::default_config(*made.kernel, facts));
+      } else {
         KILN_ASSIGN_OR_RETURN(DeviceSupport * support, op.runtime().device_support(type));
-        KILN_ASSIGN_OR_RETURN(
-            std::vector<Program> programs,
-            programs_of(op, made, *planned.selection.chosen, *support, facts, &planned.config));
+        KILN_ASSIGN_OR_RETURN(const std::vector<Config> configs,
+                              configs_of(op, made, *planned.selection.chosen, *support, facts));
+        if (!configs.empty()) planned.config = configs.front();
+        KILN_ASSIGN_OR_RETURN(std::vector<Program> programs, programs_of(made, configs, facts));
         for (Program& program : programs) {
           KILN_ASSIGN_OR_RETURN(PlannedProgram one, plan_program(op.runtime(), *support, facts,
                                                                  std::move(program), look_up));
@@ -149,8 +159,9 @@ absl::StatusOr<std::vector<WarmedKernel>> warm_call(Op& op, const CallArgs& args
     KILN_RETURN_IF_ERROR(selection.error);
     KILN_ASSIGN_OR_RETURN(const Made made, make_kernel(op, call, *selection.chosen));
     WarmedKernel warmed{call.interface, *selection.chosen, made.plan.identity.hash(), {}};
-    KILN_ASSIGN_OR_RETURN(const std::vector<Program> programs,
-                          programs_of(op, made, *selection.chosen, *support, facts, nullptr));
+    KILN_ASSIGN_OR_RETURN(const std::vector<Config> configs,
+                          configs_of(op, made, *selection.chosen, *support, facts));
+    KILN_ASSIGN_OR_RETURN(const std::vector<Program> programs, programs_of(made, configs, facts));
     for (const Program& program : programs) {
       KILN_ASSIGN_OR_RETURN(const std::string target,
                             support->target_for(facts, program.arch_specific));

@@ -51,36 +51,64 @@ absl::StatusOr<TuneConditions> tune_conditions(Runtime::Impl& runtime, DeviceSup
   return conditions;
 }
 
+namespace {
+
+// The record in `text`, if it holds here; an error says why not.
+absl::StatusOr<TuneRecord> usable_record(Runtime::Impl& runtime, DeviceSupport& support,
+                                         const Kernel& kernel, const TuneKey& key,
+                                         const std::string& text) {
+  KILN_ASSIGN_OR_RETURN(TuneRecord record, parse_record(text));
+  const std::vector<Config> configs = configs_of(kernel, key.facts);
+  if (std::find(configs.begin(), configs.end(), record.report.winner) == configs.end()) {
+    return absl::FailedPreconditionError("its winner " + to_string(record.report.winner) +
+                                         " no longer exists");
+  }
+  KILN_ASSIGN_OR_RETURN(const TuneConditions now,
+                        tune_conditions(runtime, support, kernel, key.facts, configs));
+  if (const std::string reason = stale_reason(record, key, now); !reason.empty())
+    return absl::FailedPreconditionError(reason);
+  return record;
+}
+
+}  // namespace
+
 std::optional<TuneRecord> find_record(Runtime::Impl& runtime, DeviceSupport& support,
                                       const Kernel& kernel, const TuneKey& key) {
   if (!runtime.options.use_tuned) return std::nullopt;
   const std::string name = record_name(key);
-  const auto ignore = [&](const std::string& reason) {
+  std::optional<TuneRecord> record;
+  absl::Status not_used;  // why the first that was found is not
+  const auto take = [&](const std::string& text) {
+    absl::StatusOr<TuneRecord> one = usable_record(runtime, support, kernel, key, text);
+    not_used.Update(one.status());
+    if (one.ok()) record = *std::move(one);
+    return record.has_value();
+  };
+  // Another machine is asked only for what could be there.
+  const bool ask_remote = runtime.records.has_remote() && !configs_of(kernel, key.facts).empty();
+  not_used.Update(runtime.records.find(name, take, ask_remote).status());
+  if (!record && !not_used.ok()) {
+    const std::string reason = message_of(not_used);
     log_once(LogLevel::warning, "tuning/" + name + "/" + reason,
              absl::StrFormat("%s: %s: the tuning record %s is not used: %s", key.op,
                              key.implementation, name, reason));
-    return std::nullopt;
-  };
-  const absl::StatusOr<std::optional<std::string>> text = runtime.records.find(name);
-  if (!text.ok()) return ignore(message_of(text.status()));
-  if (!*text) return std::nullopt;
-  absl::StatusOr<TuneRecord> record = parse_record(**text);
-  if (!record.ok()) return ignore(message_of(record.status()));
-  const std::vector<Config> configs = configs_of(kernel, key.facts);
-  if (std::find(configs.begin(), configs.end(), record->report.winner) == configs.end())
-    return ignore("its winner " + to_string(record->report.winner) + " no longer exists");
-  const absl::StatusOr<TuneConditions> now =
-      tune_conditions(runtime, support, kernel, key.facts, configs);
-  if (!now.ok()) return ignore(message_of(now.status()));
-  if (const std::string reason = stale_reason(*record, key, *now); !reason.empty())
-    return ignore(reason);
-  return *std::move(record);
+  }
+  return record;
 }
 
-Config config_in_force(Runtime::Impl& runtime, DeviceSupport& support, const Kernel& kernel,
-                       const TuneKey& key) {
+absl::StatusOr<Config> default_config(const Kernel& kernel, const DeviceFacts& facts) {
+  Config config;
+  KILN_RETURN_IF_ERROR(guarded("default_config", [&] {
+    config = kernel.default_config(facts);
+    return absl::OkStatus();
+  }));
+  return config;
+}
+
+absl::StatusOr<Config> config_in_force(Runtime::Impl& runtime, DeviceSupport& support,
+                                       const Kernel& kernel, const TuneKey& key) {
   if (const auto record = find_record(runtime, support, kernel, key)) return record->report.winner;
-  return kernel.default_config(key.facts);
+  return default_config(kernel, key.facts);
 }
 
 }  // namespace kiln::internal

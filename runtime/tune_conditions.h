@@ -27,9 +27,12 @@ absl::StatusOr<TuneConditions> tune_conditions(Runtime::Impl& runtime, DeviceSup
 std::optional<TuneRecord> find_record(Runtime::Impl& runtime, DeviceSupport& support,
                                       const Kernel& kernel, const TuneKey& key);
 
+// The kernel's own; Internal where its code throws.
+absl::StatusOr<Config> default_config(const Kernel& kernel, const DeviceFacts& facts);
+
 // The configuration for `kernel`: the stored winner, else the default. Touches no device.
-Config config_in_force(Runtime::Impl& runtime, DeviceSupport& support, const Kernel& kernel,
-                       const TuneKey& key);
+absl::StatusOr<Config> config_in_force(Runtime::Impl& runtime, DeviceSupport& support,
+                                       const Kernel& kernel, const TuneKey& key);
 
 }  // namespace kiln::internal
 

@@ -55,6 +55,13 @@ Config config_of(const Json& json) {
   return config;
 }
 
+SearchPolicy policy_of(const std::string& text) {
+  for (const SearchPolicy policy : {SearchPolicy::exhaustive, SearchPolicy::halving}) {
+    if (text == to_string(policy)) return policy;
+  }
+  return SearchPolicy::automatic;
+}
+
 CandidateState state_of(const std::string& text) {
   for (const CandidateState state :
        {CandidateState::waiting, CandidateState::measured, CandidateState::stopped,
@@ -142,6 +149,50 @@ Json json_of(const TuneReport& report) {
   return json;
 }
 
+Json json_of(const TuneOptions& options) {
+  Json json;
+  json["policy"] = to_string(options.policy);
+  json["exhaustive_limit"] = options.exhaustive_limit;
+  json["sample_size"] = options.sample_size;
+  json["seed"] = options.seed;
+  json["budget_seconds"] = options.budget_seconds;
+  json["compile_seconds"] = options.compile_seconds;
+  json["sample_seconds"] = options.sample_seconds;
+  json["rounds"] = options.rounds;
+  json["deciding_rounds"] = options.deciding_rounds;
+  json["least_gain"] = options.least_gain;
+  json["force"] = options.force;
+  json["store"] = options.store;
+  json["exclude"] = Json::array();
+  for (const TuneExclusion& one : options.exclude) {
+    json["exclude"].push_back(
+        {{"implementation", one.implementation}, {"config", one.config}, {"reason", one.reason}});
+  }
+  return json;
+}
+
+TuneOptions tune_options_of(const Json& json) {
+  TuneOptions options;
+  options.policy = policy_of(json.at("policy").get<std::string>());
+  json.at("exhaustive_limit").get_to(options.exhaustive_limit);
+  json.at("sample_size").get_to(options.sample_size);
+  json.at("seed").get_to(options.seed);
+  json.at("budget_seconds").get_to(options.budget_seconds);
+  json.at("compile_seconds").get_to(options.compile_seconds);
+  json.at("sample_seconds").get_to(options.sample_seconds);
+  json.at("rounds").get_to(options.rounds);
+  json.at("deciding_rounds").get_to(options.deciding_rounds);
+  json.at("least_gain").get_to(options.least_gain);
+  json.at("force").get_to(options.force);
+  json.at("store").get_to(options.store);
+  for (const Json& one : json.at("exclude")) {
+    options.exclude.push_back({one.at("implementation").get<std::string>(),
+                               one.at("config").get<std::string>(),
+                               one.at("reason").get<std::string>()});
+  }
+  return options;
+}
+
 std::string record_to_json(const TuneRecord& record) {
   Json json;
   json["kiln_tuning"] = kRecordVersion;
@@ -163,6 +214,22 @@ std::string record_to_json(const TuneRecord& record) {
   json["space"] = record.conditions.space;
   add_findings(record.report, json);
   return dump(json, 1) + "\n";
+}
+
+std::string problem_text(const Signature& signature, const CallArgs& args) {
+  std::string text;
+  const auto add = [&text](const std::vector<TensorParam>& params,
+                           const std::vector<std::optional<ArgSpec>>& list) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (!list[i]) continue;
+      text += (text.empty() ? "" : ", ") + params[i].name + " " +
+              std::string(to_string(list[i]->spec.dtype)) + to_string(list[i]->spec.shape);
+      if (!list[i]->is_contiguous()) text += " strides " + to_string(list[i]->strides);
+    }
+  };
+  add(signature.inputs, args.inputs);
+  add(signature.outputs, args.outputs);
+  return text;
 }
 
 absl::StatusOr<TuneRecord> parse_record(std::string_view text) {

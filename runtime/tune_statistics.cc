@@ -80,10 +80,10 @@ Decision decide(std::span<const double> default_seconds, std::span<const double>
   const double chance = sign_test(pairs.wins, rounds);
   decision.replace = chance < kReplaceChance && decision.gain > decision.noise;
   decision.text = absl::StrFormat(
-      "%s: faster in %d of %d pairs (by chance: %.2g), gain %.3g s where more than %.3g s of noise "
-      "is wanted",
+      "%s: faster in %d of %d pairs (by chance: %.2g), gain %.3g us where more than %.3g us of "
+      "noise is wanted",
       decision.replace ? "replaces the default" : "the default stays", pairs.wins, rounds, chance,
-      decision.gain, decision.noise);
+      decision.gain * 1e6, decision.noise * 1e6);
   return decision;
 }
 

@@ -12,7 +12,7 @@ PRESETS = ("dev", "asan", "tsan")
 # Lints look at sources, which no sanitizer changes; a sanitizer's runtime and the driver do not share a process; and the
 # compilation of every kernel for every board (slow) is NVRTC's work. clang-tidy takes longer than all else together and
 # runs when asked for: `./test dev -L tidy`.
-SKIPPED_LABELS = {"dev": "tidy", "asan": "lint|gpu|slow", "tsan": "lint|gpu|slow"}
+SKIPPED_LABELS = {"dev": "tidy", "asan": "lint|tidy|gpu|slow", "tsan": "lint|tidy|gpu|slow"}
 
 
 class Totals:

@@ -1,9 +1,14 @@
 // What one call of an op costs the host when everything is built: docs/performance.md says how to
 // run it and what it gave. All benchmarks share one op, as a serving process does, so that what
 // threads share is shared here too.
+#include <kiln/words.h>
+
 #include "bench/runtime/no_op_device.h"
 
 #include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <iterator>
 
 namespace kiln::bench {
 
@@ -37,6 +42,17 @@ struct Tensors {
   }
   Tensor x, weight, bias, y;
 };
+
+// A loop of about the length of `find_entry` that reads and writes nothing but its own thread's
+// stack: what it costs more on 16 threads than on one, the machine takes (its clock falls with the
+// cores at work), and no cache line that threads share.
+void control(benchmark::State& state) {
+  std::uint64_t words[16] = {};
+  for (auto _ : state) {
+    for (int round = 0; round < 2; ++round) words[round] += mix_words(words, std::size(words));
+    benchmark::DoNotOptimize(words);
+  }
+}
 
 // The launch alone, as a kernel class does it: what the other figures hold and Kiln does not add.
 void bare_launch(benchmark::State& state) {
@@ -87,6 +103,7 @@ void whole_call_256_shapes(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(calls[next++ % 256].call(stream));
 }
 
+BENCHMARK(control)->ThreadRange(1, 16);
 BENCHMARK(bare_launch)->ThreadRange(1, 16);
 BENCHMARK(find_entry)->ThreadRange(1, 16);
 BENCHMARK(whole_call)->ThreadRange(1, 16);

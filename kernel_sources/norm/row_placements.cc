@@ -33,6 +33,34 @@ std::int64_t grid_of_loop(const Config& config, std::int64_t resident, std::int6
       {std::min(rows, resident), ceil_div(rows, config["rows_per_block"]), std::int64_t{1}});
 }
 
+// Threads for a row of more than 384 accesses, the blocks for which a multiprocessor's registers
+// must be enough, and whether a plain form's block takes one row: as measured (README.md).
+struct BlockShape {
+  std::int64_t threads, blocks_per_sm;
+  bool one_row = false;
+};
+BlockShape block_shape(const RowForm& form, std::int64_t packs) {
+  const auto holding = [packs](std::int64_t held) {  // accesses a thread
+    const std::int64_t threads = std::min<std::int64_t>(1024, whole_warps(ceil_div(packs, held)));
+    return BlockShape{threads, blocks_per_sm(threads)};
+  };
+  if (form.adaptive) return holding(1);
+  if (form.centred && form.fused) return holding(packs <= 512 ? 2 : 4);
+  if (form.centred) {
+    BlockShape shape = holding(4);
+    shape.blocks_per_sm = std::min<std::int64_t>(4, shape.blocks_per_sm);
+    return shape;
+  }
+  if (form.fused) {
+    if (packs <= 512) return {holding(2).threads, 8};
+    if (packs > 640 && packs <= 1024) return {whole_warps(ceil_div(packs * 5, 32)), 4};
+  } else if (packs >= 1024) {
+    const std::int64_t threads = std::min<std::int64_t>(1024, whole_warps(ceil_div(packs * 5, 16)));
+    return {threads, std::max<std::int64_t>(1, 1280 / threads), true};
+  }
+  return holding(4);
+}
+
 bool cluster_fits(const Config& config, const DeviceFacts& facts, std::int64_t packs) {
   const std::int64_t most = facts.arch == 120 ? 8 : 16;
   return config["cluster"] >= 2 && config["cluster"] <= most && packs >= config["cluster"];
@@ -52,7 +80,7 @@ Config WarpRows::default_config(const DeviceFacts& /*facts*/) const {
   const std::int64_t lanes =
       std::min<std::int64_t>(32, power_of_two_from(ceil_div(row().packs(), 2)));
   const std::int64_t held = ceil_div(row().packs(), lanes);
-  return {{"threads", 128},
+  return {{"threads", row().packs() > 16 ? 64 : 128},
           {"lanes", lanes},
           {"early", held <= 4 ? 1 : 0},
           {"load_hint", form().fused ? 0 : 1},
@@ -109,19 +137,17 @@ Config BlockRows::default_config(const DeviceFacts& facts) const {
     }
     return config;
   }
-  // Two accesses of each input a thread are enough for one fused row, which then waits less for its
-  // own threads; longer rows are read as fast by half as many.
-  const std::int64_t held = form().adaptive ? 1 : form().fused && packs <= 512 ? 2 : 4;
-  const std::int64_t threads = std::min<std::int64_t>(1024, whole_warps(ceil_div(packs, held)));
-  config.set("threads", threads);
+  const BlockShape shape = block_shape(form(), packs);
+  config.set("threads", shape.threads);
+  config.set("blocks_per_sm", shape.blocks_per_sm);
   config.set("early", form().adaptive ? 1 : 0);
   if (!form().centred) config.set("load_hint", 0);
-  config.set("blocks_per_sm", blocks_per_sm(threads));
-  const bool loops =
-      !form().fused && !form().adaptive && (form().centred || row().bytes() < kBlockBytes);
-  if (!loops) return config;
-  config.set("loop", 2);
-  config.set("rows_per_block", 2);
+  const bool plain = !form().fused && !form().adaptive;
+  if (!plain || (!form().centred && row().bytes() >= kBlockBytes)) return config;
+  if (!shape.one_row) {
+    config.set("loop", 2);
+    config.set("rows_per_block", 2);
+  }
   if (!has_factors()) return config;
   Config shared = config;
   shared.set("early", 2);
@@ -179,7 +205,8 @@ std::int64_t ClusterRows::blocks(const Config& config, int sm_count, std::int64_
 RowChoices ClusterRows::choices(const DeviceFacts& /*facts*/) const {
   RowChoices lists = {{"cluster", {2, 4, 8, 16}}, {"threads", {128, 256, 512, 1024}},
                       {"loop", {0, 2}},           {"early", {0, 1}},
-                      {"load_hint", {0, 1}},      {"rows_per_block", {1, 4, 16}}};
+                      {"load_hint", {0, 1}},      {"rows_per_block", {1, 4, 8, 16}},
+                      {"blocks_per_sm", {1, 2}}};
   if (has_factors()) lists[3].second.push_back(2);
   return lists;
 }
@@ -234,11 +261,11 @@ Refusal LongClusterRows::refusal(const LayerNormCall& call) {
 }
 
 Config LongClusterRows::default_config(const DeviceFacts& facts) const {
+  // 16 accesses of a row a thread, and the next row's under way, fill the registers of 256 threads.
   const std::int64_t cluster = power_of_two_from(ceil_div(row().bytes(), kClusterSliceBytes));
-  Config config{{"cluster", cluster}, {"threads", 512},
-                {"loop", 2},          {"early", 0},
-                {"load_hint", 0},     {"store_hint", 0},
-                {"blocks_per_sm", 1}, {"rows_per_block", cluster > 2 ? 4 : 16}};
+  Config config{{"cluster", cluster}, {"threads", 256},     {"loop", 2},
+                {"early", 0},         {"load_hint", 0},     {"store_hint", 0},
+                {"blocks_per_sm", 1}, {"rows_per_block", 8}};
   if (!has_factors()) return config;
   Config shared = config;
   shared.set("early", 2);
@@ -254,11 +281,23 @@ Refusal ClusterStreamRows::refusal(const LayerNormCall& call) {
 }
 
 Config ClusterStreamRows::default_config(const DeviceFacts& facts) const {
-  const std::int64_t cluster =
-      std::min<std::int64_t>(8, power_of_two_from(ceil_div(row().bytes(), kStreamSliceBytes)));
-  return {{"cluster", cluster}, {"threads", facts.arch == 120 ? 512 : 1024},
-          {"unroll", 4},        {"early", 0},
-          {"load_hint", 0},     {"store_hint", form().fused ? 0 : 1}};
+  const std::int64_t bytes = row().bytes();
+  Config config{
+      {"cluster", std::min<std::int64_t>(8, power_of_two_from(ceil_div(bytes, kStreamSliceBytes)))},
+      {"threads", facts.arch == 120 ? 512 : 1024},
+      {"unroll", 4},
+      {"early", 0},
+      {"load_hint", 0},
+      {"store_hint", form().fused ? 0 : 1},
+      {"blocks_per_sm", 1}};
+  if (form().fused || form().adaptive || facts.arch == 120 || bytes <= 2 * kStreamSliceBytes)
+    return config;
+  // Longer rows: smaller blocks, two a multiprocessor, of which one waits while the other reads.
+  const bool longest = bytes > 8 * kStreamSliceBytes;
+  config.set("cluster", longest ? 16 : 8);
+  config.set("threads", longest ? 512 : 256);
+  config.set("blocks_per_sm", 2);
+  return config;
 }
 
 std::int64_t ClusterStreamRows::blocks(const Config& config, int /*sm_count*/,
@@ -267,11 +306,8 @@ std::int64_t ClusterStreamRows::blocks(const Config& config, int /*sm_count*/,
 }
 
 RowChoices ClusterStreamRows::choices(const DeviceFacts& /*facts*/) const {
-  return {{"cluster", {2, 4, 8, 16}},
-          {"threads", {256, 512, 1024}},
-          {"unroll", {2, 4, 8}},
-          {"load_hint", {0, 1}},
-          {"store_hint", {0, 1}}};
+  return {{"cluster", {2, 4, 8, 16}}, {"threads", {256, 512, 1024}}, {"unroll", {2, 4, 8}},
+          {"load_hint", {0, 1}},      {"store_hint", {0, 1}},        {"blocks_per_sm", {1, 2}}};
 }
 
 bool ClusterStreamRows::can_run(const Config& config, const DeviceFacts& facts) const {

@@ -37,25 +37,26 @@ namespace kiln::norm {
 // The arguments of a call. The host's copy is SetsCall in sets.h: both change together. Pointers
 // that may be null: all but x and y.
 struct SetsCall {
+  // What is needed first comes first: it shares a line of the constant cache.
   const DTYPE* x;
   DTYPE* y;
+  int64 sets;
+  int64 set_stride;  // packs from one set to the next
   const FACTOR* weight;
   const FACTOR* bias;
+  float inverse_count;  // 1 / n, n: elements of a set
+  float eps;
+  int64 groups;  // sets after which weight and bias begin anew
+  int64 pieces;  // of a set
+  int64 piece;   // packs of a piece; pieces never share a pack
+  int64 stride;  // packs from one piece to the next
+  float unbias;  // n / (n - 1)
+  float momentum;
   float* mean;  // of each set
   float* rstd;
   float* variance;      // of each set, unbiased
   float* running_mean;  // moved towards the set's by `momentum`
   float* running_var;
-  int64 sets;
-  int64 pieces;         // of a set
-  int64 piece;          // packs of a piece; pieces never share a pack
-  int64 stride;         // packs from one piece to the next
-  int64 set_stride;     // packs from one set to the next
-  int64 groups;         // sets after which weight and bias begin anew
-  float inverse_count;  // 1 / n, n: elements of a set
-  float unbias;         // n / (n - 1)
-  float eps;
-  float momentum;
 };
 
 using SetPack = Pack<DTYPE, VEC>;
@@ -131,15 +132,16 @@ struct Walk {
 };
 
 // What one thread holds of a set, or of a part of one: Items packs, THREADS apart, of which those
-// before `end` are there. The others are zero and never counted.
-template <int Items>
+// before `end` are there (all, where it is known to be Whole). The others are zero and never
+// counted.
+template <int Items, bool Whole = false>
 struct Tile {
   SetPack x[Items];
   int end;
 
   __device__ __forceinline__ explicit Tile(int packs) : end(packs) {}
   __device__ __forceinline__ bool inside(int i) const {
-    return static_cast<int>(threadIdx.x) + i * THREADS < end;
+    return Whole || static_cast<int>(threadIdx.x) + i * THREADS < end;
   }
 
   template <Hint Load, typename W>
@@ -163,6 +165,7 @@ struct Tile {
 
   // Elements that this thread's warp holds.
   __device__ __forceinline__ float warp_count() const {
+    if constexpr (Whole) return static_cast<float>(Items * warp_size * VEC);
     const int warp_first = static_cast<int>(threadIdx.x) & ~(warp_size - 1);
     int packs = 0;
 #pragma unroll
@@ -175,7 +178,7 @@ struct Tile {
   // The mean of the first packs of the warp's lanes: near enough to every value that sums around it
   // lose no digits.
   __device__ __forceinline__ float warp_pivot() const {
-    const int left = end - (static_cast<int>(threadIdx.x) & ~(warp_size - 1));
+    const int left = Whole ? warp_size : end - (static_cast<int>(threadIdx.x) & ~(warp_size - 1));
     const int packs = left < 0 ? 0 : left > warp_size ? warp_size : left;
     Chains plain;
     x[0].each([&](int j, float v) { plain.part[j % 4] += v; });
@@ -272,8 +275,8 @@ struct SetFactors {
 };
 
 // Writes the results for a tile. Rounds once.
-template <int Items, typename W>
-__device__ __forceinline__ void give(const Tile<Items>& tile, DTYPE* set, W walk,
+template <int Items, bool Whole, typename W>
+__device__ __forceinline__ void give(const Tile<Items, Whole>& tile, DTYPE* set, W walk,
                                      const SetStatistics& s, SetFactors factors) {
   float scale = s.rstd * factors.scale;
   float shift = __fmaf_rn(-s.offset, scale, factors.shift);

@@ -35,15 +35,17 @@ struct SetsFacts {
 struct SetsCall {
   const void* x = nullptr;
   void* y = nullptr;
+  std::int64_t sets = 0, set_stride = 0;
   const void* weight = nullptr;
   const void* bias = nullptr;
+  float inverse_count = 0, eps = 0;
+  std::int64_t groups = 0, pieces = 0, piece = 0, stride = 0;
+  float unbias = 0, momentum = 0;
   void* mean = nullptr;
   void* rstd = nullptr;
   void* variance = nullptr;
   void* running_mean = nullptr;
   void* running_var = nullptr;
-  std::int64_t sets = 0, pieces = 0, piece = 0, stride = 0, set_stride = 0, groups = 0;
-  float inverse_count = 0, unbias = 0, eps = 0, momentum = 0;
 };
 static_assert(sizeof(SetsCall) == 15 * 8 + 4 * 4);
 

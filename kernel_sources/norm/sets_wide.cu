@@ -1,11 +1,13 @@
 // Sets that the registers of THREADS threads hold: one read, one barrier, one write. A warp alone
 // needs no barrier.
 //
+//   PACKS      of a set
 //   ITEMS      packs that a thread holds
 //   SETS       sets of a block, which has THREADS x SETS threads
 #include "kernel_sources/norm/sets.cuh"
 
 static_assert(ITEMS >= 1 && ITEMS <= 128, "packs that a thread holds");
+static_assert(PACKS >= 1 && PACKS <= ITEMS * THREADS, "packs that a set's threads hold");
 static_assert(SETS >= 1 && THREADS * SETS <= 1024, "sets of a block");
 
 using namespace kiln;
@@ -17,10 +19,9 @@ namespace {
 // false) compute it again.
 __device__ __forceinline__ void one_set(const SetsCall& call, int64 set, bool write, int turn) {
   __shared__ Moments warps[2][SETS][THREADS / warp_size];  // by turns: one barrier a set is enough
-  const int packs = static_cast<int>(call.pieces * call.piece);
   const Walk<int> walk(call, threadIdx.x);
   const int64 start = set * call.set_stride * VEC;
-  Tile<ITEMS> tile(packs);
+  Tile<ITEMS, PACKS == ITEMS * THREADS> tile(PACKS);
   tile.template fetch<Hint::stream>(call.x + start, walk);
   const SetFactors factors(call, set);
   const Running was(call, set, threadIdx.x == 0);

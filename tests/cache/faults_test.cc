@@ -22,7 +22,7 @@ using testing::make_artifact;
 using testing::same_artifact;
 using testing::share;
 
-constexpr int kErrors[] = {ENOSPC, EROFS, EACCES, ESTALE, EIO, EDQUOT, ENAMETOOLONG, EMFILE};
+constexpr int kErrors[] = {ENOSPC, EROFS, EACCES, ESTALE, EBUSY, EIO, EDQUOT, ENAMETOOLONG, EMFILE};
 
 class FaultsTest : public ::testing::Test {
  protected:

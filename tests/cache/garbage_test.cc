@@ -62,6 +62,36 @@ TEST_F(GarbageTest, TheLeastRecentlyUsedGoUntilTheLimitHolds) {
   EXPECT_EQ(collect_garbage(folder_, {.max_bytes = 60000})->evicted, 0) << "one pass is enough";
 }
 
+// Guards: a clock that was wrong once, and files that are young until it is as late as it said.
+TEST_F(GarbageTest, StampsFromTheFutureKeepNothing) {
+  for (int seed = 0; seed < 4; ++seed) put(seed, seed < 2 ? -1000 : 10);
+  EXPECT_TRUE((*make_store({.disk_dir = dir_.path()})->find(make_artifact(1))).has_value());
+  ASSERT_THAT(collect_garbage(folder_, {.max_bytes = 40000}), is_ok());
+  EXPECT_THAT(left(4), ::testing::ElementsAre(1, 2, 3)) << "a use sets the stamp right";
+  for (int seed = 1; seed < 4; ++seed) age(path(seed), -1000);
+  ASSERT_THAT(collect_garbage(folder_, {.max_bytes = 1}), is_ok());
+  EXPECT_THAT(left(4), ::testing::IsEmpty());
+}
+
+TEST_F(GarbageTest, NothingIsRemovedWhereALinkLeads) {
+  const testing::TempDir other;
+  put(0, 100);
+  namespace fs = std::filesystem;
+  const std::string shard = fs::path(path(0)).parent_path();
+  fs::rename(shard, other / "shard");
+  testing::write_file(other / "shard/tmp.mine", "mine");
+  fs::create_directories(other / "leases");
+  testing::write_file(other / "leases/mine", "mine");
+  for (const char* file : {"shard/tmp.mine", "leases/mine"}) age(other / file, 100);
+  fs::create_directory_symlink(other / "shard", shard);
+  fs::create_directory_symlink(other / "leases", folder_.lease_folder());
+  const auto report = collect_garbage(folder_, {.max_bytes = 1});
+  ASSERT_THAT(report, is_ok());
+  EXPECT_EQ(report->swept + report->evicted, 0);
+  ASSERT_THAT(clear_artifacts(folder_), is_ok());
+  EXPECT_EQ(files_below(other.path()).size(), 3u);
+}
+
 TEST_F(GarbageTest, WhatWasJustUsedStays) {
   for (int seed = 0; seed < 4; ++seed) put(seed, 0);
   EXPECT_EQ(collect_garbage(folder_, {.max_bytes = 1})->evicted, 0);
@@ -79,18 +109,23 @@ TEST_F(GarbageTest, AStoreKeepsItsLimitByItself) {
 TEST_F(GarbageTest, LeftoversAreSweptByAge) {
   put(0, 1);
   const std::string shard = std::filesystem::path(path(0)).parent_path();
-  std::filesystem::create_directories(folder_.lease_folder());
-  std::filesystem::create_directories(folder_.quarantine_folder());
+  for (const std::string& folder :
+       {folder_.lease_folder(), folder_.quarantine_folder(), folder_.tuning_folder()})
+    ASSERT_THAT(folder_.make_folder(folder), is_ok());
   const std::string old_temp = shard + "/tmp.1-a-0", young_temp = shard + "/tmp.2-b-0";
   const std::string lease = folder_.lease_path(make_artifact(1).key);
   const std::string aside = folder_.quarantine_path(make_artifact(2).key);
-  for (const std::string& file : {old_temp, young_temp, lease, aside})
+  const std::string old_record = folder_.tuning_folder() + "/tmp.1-a-1";
+  const std::string record = folder_.tuning_folder() + "/record.json";
+  for (const std::string& file : {old_temp, young_temp, lease, aside, old_record, record})
     testing::write_file(file, "x");
-  age(old_temp, 2);
+  for (const std::string& file : {old_temp, old_record, record}) age(file, 2);
   age(lease, 2);
   age(aside, 24 * 29);
-  EXPECT_EQ(collect_garbage(folder_, {})->swept, 2);
+  EXPECT_EQ(collect_garbage(folder_, {})->swept, 3);
   EXPECT_FALSE(testing::exists(old_temp));
+  EXPECT_FALSE(testing::exists(old_record));
+  EXPECT_TRUE(testing::exists(record));
   EXPECT_FALSE(testing::exists(lease));
   EXPECT_TRUE(testing::exists(young_temp)) << "somebody may be writing it";
   EXPECT_TRUE(testing::exists(aside));

@@ -136,6 +136,18 @@ TEST_F(RemoteUrlTest, AUrlThatIsNoneIsOneWarningWithoutItsSecrets) {
   }
 }
 
+TEST_F(RemoteUrlTest, APathThatTheStoreDoesNotHaveIsAnErrorAndNoMiss) {
+  server_ = testing::make_bazel_like_server();
+  const std::string base = "http://127.0.0.1:" + std::to_string(server_->port());
+  for (const char* path : {"", "/cas", "/ac/deeper"}) {
+    const auto store = make_store(options(base + path));
+    EXPECT_FALSE((*store->find(make_artifact(1))).has_value());
+    EXPECT_EQ(stats_of(*store).errors, 1) << path;
+    EXPECT_EQ(stats_of(*store).misses, 0) << path;
+  }
+  EXPECT_THAT(make_store(options(base + "/instance/ac"))->check_remote(), is_ok());
+}
+
 TEST_F(RemoteUrlTest, WithoutARemoteNothingIsSaidOfOne) {
   const auto store = make_store({});
   EXPECT_FALSE(store->remote());

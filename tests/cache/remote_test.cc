@@ -241,7 +241,10 @@ INSTANTIATE_TEST_SUITE_P(Stores, RemoteTest,
                          ::testing::Values(Kind{"redis", testing::make_redis_server, false},
                                            Kind{"redis_tls", testing::make_redis_server, true},
                                            Kind{"http", testing::make_nginx_server, false},
-                                           Kind{"https", testing::make_nginx_server, true}),
+                                           Kind{"https", testing::make_nginx_server, true},
+                                           Kind{"bazel_remote_rules",
+                                                testing::make_bazel_like_server, false},
+                                           Kind{"s3", testing::make_s3_server, false}),
                          [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace

@@ -1,9 +1,13 @@
 import os
+import re
 import resource
 import signal
+import subprocess
 import unittest
 
 from kiln_test_case import CALL, KilnTestCase, main
+
+TREE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 
 def no_file_may_grow():
@@ -57,6 +61,8 @@ class DoctorTest(KilnTestCase):
         self.bad("compiling", "Permission denied", "in the process itself", env=self.script("exit 0\n", mode=0o644))
         self.bad("compiling", "ended with status 3", "garbage", env=self.script("echo garbage\nexit 3\n"))
         self.bad("compiling", "signal 9", env=self.script("kill -9 $$\n"))
+        self.bad("compiling", "in the process itself", "KILN_COMPILE_WORKER",
+                 env={**self.script("exec sleep 100\n"), "KILN_COMPILE_LIMIT": "1"})
         self.bad("compiling", "in the process itself", env=self.script("cat /dev/zero | head -c 100000 >&0\n"))
 
     def test_bad_days_of_nvrtc(self):
@@ -64,6 +70,44 @@ class DoctorTest(KilnTestCase):
         text = self.write("libnvrtc.so", "no library\n")
         self.assertNotIn("compiling", self.checks(env={"KILN_NVRTC": text}))
         self.bad("nvrtc", text, "CUDA Toolkit", env={"KILN_NVRTC": text})
+
+    def library(self, name, text):
+        """A shared object made of C."""
+        path, source = self.path(name), self.write(name + ".c", text)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", path, source], check=True)
+        return path
+
+    def test_an_nvrtc_that_is_too_old(self):
+        with open(os.path.join(TREE, "jit", "nvrtc_functions.inc"), encoding="utf-8") as file:
+            names = re.findall(r"^KILN_NVRTC_FUNCTION\((\w+)\)", file.read(), re.MULTILINE)
+        stubs = "".join(f"int {name}(void) {{ return 1; }}\n" for name in names if name != "nvrtcVersion")
+        old = self.library("libnvrtc.so", stubs + "int nvrtcVersion(int* a, int* b) { *a = 11; *b = 8; return 0; }\n")
+        self.bad("nvrtc", "must be 12.8 or newer", "is 11.8", "install the CUDA Toolkit 12.8", env={"KILN_NVRTC": old})
+
+    def test_a_device_that_is_newer_than_the_toolkit(self):
+        self.library("libcuda.so.1", """
+            #include <string.h>
+            static int fine(void) { return 0; }
+            static int count(int* n) { *n = 1; return 0; }
+            static int name(char* text, int size, int device) { strncpy(text, "NVIDIA X999", size); return 0; }
+            static int memory(unsigned long* bytes, int device) { *bytes = 1ul << 37; return 0; }
+            static int attribute(int* value, int which, int device) {
+              *value = which == 75 ? 19 : which == 76 ? 0 : 128;  /* compute capability 19.0 */
+              return 0;
+            }
+            int cuDriverGetVersion(int* version) { *version = 19000; return 0; }
+            int cuGetProcAddress_v2(const char* symbol, void** found, int version, unsigned long flags, int* status) {
+              *found = (void*)fine;
+              if (!strcmp(symbol, "cuDeviceGetCount")) *found = (void*)count;
+              if (!strcmp(symbol, "cuDeviceGetName")) *found = (void*)name;
+              if (!strcmp(symbol, "cuDeviceTotalMem")) *found = (void*)memory;
+              if (!strcmp(symbol, "cuDeviceGetAttribute")) *found = (void*)attribute;
+              *status = 0;
+              return 0;
+            }
+            """)
+        self.bad("arch of cuda:0", "compiles nothing for arch 190", "install a CUDA Toolkit that knows it", "serve from a pack",
+                 env={"LD_LIBRARY_PATH": self.folder})
 
     def test_bad_days_of_the_cache(self):
         def folder(name, mode=0o700):

@@ -34,6 +34,15 @@ class ExplainTest(KilnTestCase):
         self.ok("warm", CALL, "--device", "cpu")
         self.assertEqual(self.ok("explain", CALL, "--device", "cpu")["plan"][0]["programs"][0]["tier"], "disk")
 
+    def test_without_a_compiler_what_would_serve_is_found(self):
+        bare = {"KILN_NVRTC": "/nowhere/libnvrtc.so", "CUDA_HOME": "/nowhere"}
+        report = self.ok("explain", CALL, "--arch", "90", env=bare)
+        self.assertIn("/nowhere/libnvrtc.so", report["boards"][0]["no_compiler"])
+        self.assertIsNone(report["plan"][0]["programs"][0]["tier"])
+        self.ok("warm", CALL, "--arch", "90")
+        self.assertEqual(self.ok("explain", CALL, "--arch", "90", env=bare)["plan"][0]["programs"][0]["tier"], "disk")
+        self.assertIn("as where nothing may compile", self.kiln("explain", CALL, "--arch", "90", env=bare).out)
+
     def test_boards_need_no_device(self):
         report = self.kiln("explain", CALL, "--board", "h200,a100", "--arch", "sm_90a", "--json")
         boards = {board["name"]: board for board in report.json["boards"]}

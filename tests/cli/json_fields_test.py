@@ -56,7 +56,7 @@ class JsonFieldsTest(KilnTestCase):
         report = self.ok("run", CALL, "--device", "cpu")
         self.assertEqual(set(report["kernels"][0]),
                          {"interface", "chosen", "identity", "identity_text", "keys", "tiers"})
-        self.assertEqual(set(report["seconds"]), {"build", "load", "run"})
+        self.assertEqual(set(report["seconds"]), {"open", "fill", "build", "load", "run", "host"})
 
 
 if __name__ == "__main__":

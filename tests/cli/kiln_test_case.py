@@ -3,9 +3,11 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 KILN = None
@@ -65,6 +67,29 @@ class KilnTestCase(unittest.TestCase):
         environment["KILN_CACHE_DIR"] = self.cache
         environment.update(env or {})
         return environment
+
+    def start_redis(self):
+        """A redis-server of the test's own, for the user kiln with the password s3cret. Returns its port."""
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        self.redis = subprocess.Popen(
+            ["/usr/bin/setpriv", "--pdeathsig", "KILL", "--", "/usr/bin/redis-server", "--port", str(port),
+             "--bind", "127.0.0.1", "--save", "", "--dir", self.folder, "--user", "kiln", "on", ">s3cret", "~*", "+@all"],
+            stdout=subprocess.DEVNULL)
+        self.addCleanup(self.redis.wait)
+        self.addCleanup(self.redis.kill)
+        for _ in range(3000):
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            except OSError:
+                time.sleep(0.01)
+        return port
+
+    def machine(self, name, port, **env):
+        """The environment of a machine with a cache folder of its own, before that store."""
+        return {"KILN_CACHE_DIR": self.path(name), "KILN_CACHE_REMOTE_TIMEOUT": "30",
+                "KILN_CACHE_REMOTE": f"redis://kiln:s3cret@127.0.0.1:{port}/0", **env}
 
     def kiln(self, *words, stdin=None, env=None, **popen):
         words = [json.dumps(word) if isinstance(word, dict) else str(word) for word in words]

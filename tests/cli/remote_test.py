@@ -1,7 +1,4 @@
 import json
-import socket
-import subprocess
-import time
 
 from kiln_test_case import CALL, KilnTestCase, changed, main
 
@@ -13,24 +10,10 @@ class RemoteTest(KilnTestCase):
 
     def setUp(self):
         super().setUp()
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = free.getsockname()[1]
-        self.redis = subprocess.Popen(
-            ["/usr/bin/setpriv", "--pdeathsig", "KILL", "--", "/usr/bin/redis-server", "--port", str(self.port),
-             "--bind", "127.0.0.1", "--save", "", "--dir", self.folder, "--user", "kiln", "on", ">s3cret", "~*", "+@all"],
-            stdout=subprocess.DEVNULL)
-        self.addCleanup(self.redis.wait)
-        self.addCleanup(self.redis.kill)
-        for _ in range(3000):
-            try:
-                socket.create_connection(("127.0.0.1", self.port)).close()
-                break
-            except OSError:
-                time.sleep(0.01)
+        self.port = self.start_redis()
 
     def machine(self, name, **env):
-        return {"KILN_CACHE_DIR": self.path(name), "KILN_CACHE_REMOTE_TIMEOUT": "30",
-                "KILN_CACHE_REMOTE": f"redis://kiln:s3cret@127.0.0.1:{self.port}/0", **env}
+        return super().machine(name, self.port, **env)
 
     def test_what_one_machine_warms_another_finds(self):
         self.assertEqual(self.ok("warm", CALL, *CUDA, env=self.machine("one"))["built"], 1)

@@ -19,8 +19,11 @@ class RunTest(KilnTestCase):
         self.assertGreater(first["max_error"], 0)  # a rounding there must be: nothing was compared otherwise
         self.assertRegex(first["identity"], "^[0-9a-f]{32}$")
         self.assertRegex(first["key"], "^[0-9a-f]{64}$")
-        self.assertEqual(set(first["seconds"]), {"build", "load", "run"})
+        self.assertEqual(set(first["seconds"]), {"open", "fill", "build", "load", "run", "host"})
         self.assertGreater(first["seconds"]["run"], 0)
+        self.assertGreaterEqual(first["seconds"]["host"], first["seconds"]["fill"] + first["seconds"]["build"])
+        self.assertGreater(first["roofline_seconds"], 0)
+        self.assertIn("a copy that moves", first["roofline"])
         second = self.ok("run", CALL, "--device", "cpu")
         self.assertEqual(second["tier"], "disk")
         for field in ["chosen", "identity", "key", "max_error"]:
@@ -63,6 +66,9 @@ class RunTest(KilnTestCase):
         self.assertFalse(report["checked"])
         self.assertIsNone(report["max_error"])
         self.assertTrue(report["ok"])
+        # Longer than the table of values that is repeated, strided, and off by an element.
+        for call in [changed("inputs.x.shape", [3000, 128]), changed("inputs.x.strides", [333, 1]), changed("inputs.x.align", 2)]:
+            self.assertTrue(self.ok("run", call, "--device", "cpu", "--no-check")["ok"], call)
 
     def test_a_wrong_kernel_is_seen(self):
         # The embedded sources are read from a folder, where the mean is taken of one element too few.

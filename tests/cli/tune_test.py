@@ -126,6 +126,54 @@ class TuneTest(KilnTestCase):
         layered = self.ok("tune", toy(0), "--device", "cpu", env={**ENV, "KILN_CACHE_LAYERS": pack})
         self.assertTrue(self.one_sweep(layered)["from_record"])
 
+    def test_machines_that_share_a_remote_store_use_one_winner(self):
+        port = self.start_redis()
+        machine = lambda name, **env: self.machine(name, port, **ENV, **env)
+        words = ("tune", json.dumps(toy(0)), "--device", "cpu", "--rounds", "7", "--json")
+        together = [self.start(*words, env=machine(name)) for name in ("one", "two", "three")]
+        sweeps = [self.one_sweep(self.finish(process)) for process in together]
+        self.assertEqual([sweep["from_record"] for sweep in sweeps].count(False), 1, "one sweep, others wait for it")
+        for sweep in sweeps:
+            self.assertEqual(sweep["winner"], BEST, sweep["decision"])
+        for name in ("one", "two", "three"):
+            self.assertEqual(len(os.listdir(os.path.join(self.path(name), "tuning"))), 1, name)
+        # A machine that does not tune uses it, and says so before anything is built.
+        config = lambda env: self.ok("explain", toy(0), "--device", "cpu", env=env)["plan"][0]["config"]
+        self.assertEqual(config(machine("reads")), BEST)
+        self.assertEqual(config(machine("off", KILN_TUNED="off")), DEFAULT)
+        self.assertEqual(config({**ENV, "KILN_CACHE_DIR": self.path("alone")}), DEFAULT)
+        # What it took is on its disk now; a store that is gone is no trouble.
+        self.redis.kill()
+        self.redis.wait()
+        self.assertEqual(config(machine("reads")), BEST)
+        self.assertEqual(config(machine("late")), DEFAULT)
+
+    def test_a_record_that_does_not_hold_here_hides_none_that_does(self):
+        self.one_sweep(self.tune(toy(0)))
+        pack = self.path("fresh.kpack")
+        self.ok("cache", "export", pack, env=ENV)
+        folder = os.path.join(self.cache, "tuning")
+        (name,) = os.listdir(folder)
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            record = json.load(file)
+        record["source"] = "0" * 32
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            json.dump(record, file)
+        config = lambda **env: self.ok("explain", toy(0), "--device", "cpu", env={**ENV, **env})["plan"][0]["config"]
+        self.assertEqual(config(), DEFAULT)
+        self.assertEqual(config(KILN_CACHE_LAYERS=pack), BEST)
+
+    def test_explain_shows_the_tuned_configuration_without_an_artifact(self):
+        self.one_sweep(self.tune(toy(0)))
+        exported = self.path("records.json")
+        self.ok("tune", "export", exported, env=ENV)
+        self.cache = self.path("without artifacts")
+        self.ok("tune", "import", exported, env=ENV)
+        for compiler in ({}, {"KILN_CXX": "/nowhere/c++"}):
+            plan = self.ok("explain", toy(0), "--device", "cpu", env={**ENV, **compiler})["plan"][0]
+            self.assertEqual(plan["config"], BEST)
+            self.assertIsNone(plan["programs"][0]["tier"])
+
     def test_a_kernel_of_the_tree_is_tuned(self):
         sweep = self.one_sweep(self.tune(CALL, "--budget", "60"))
         self.assertEqual(sweep["op"], "LayerNormFwdOp")
@@ -134,11 +182,23 @@ class TuneTest(KilnTestCase):
 
     def test_the_report_is_one_page_that_needs_nothing_else(self):
         page = self.path("report.html")
-        self.tune(toy(WRONG), "--report", page)
+        sweep = self.one_sweep(self.tune(toy(WRONG), "--report", page))
+        self.assertEqual(sweep["bytes"], 2 * 4096 * 4)
+        self.assertGreater(sweep["roofline_seconds"], 0)
         with open(page, encoding="utf-8") as file:
             text = file.read()
         self.assertTrue(text.startswith("<!doctype html>"))
-        for part in ("<svg", "tuning_toy", " winner</text>", " default</text>", "must be the default&"):
+        self.assertEqual(text.count("<h2"), 1)
+        # Another call of the same kernel finds its record, which was measured in the first: no other roofline.
+        other = toy(WRONG)
+        other["inputs"]["x"]["shape"] = [8192]
+        both = self.tune(toy(WRONG), other, "--report", page)["results"]
+        self.assertGreater(both[0]["sweeps"][0]["roofline_seconds"], 0)
+        self.assertNotIn("roofline_seconds", both[1]["sweeps"][0])
+        with open(page, encoding="utf-8") as file:
+            self.assertEqual(file.read().count("<h2"), 1)
+        for part in ("<svg", "tuning_toy", " winner</text>", " default</text>", "must be the default&", ">roofline ",
+                     "Roofline: a copy that moves 0.03277 MB"):
             self.assertIn(part.rstrip("&"), text)
         for outside in ("http:", "https:", "src=", "@import"):
             self.assertNotIn(outside, text)
@@ -177,6 +237,8 @@ class TuneTest(KilnTestCase):
     def test_wrong_usage(self):
         self.refused(2, "calls must be given", "tune", "--device", "cpu", env=ENV)
         self.refused(2, "must be", "tune", toy(0), "--device", "nonsense:x", env=ENV)
+        self.refused(2, "--rounds: must be at least 1: got 0", "tune", toy(0), "--rounds", "0", env=ENV)
+        self.refused(2, "--hang-limit: must be more than 0: got no", "tune", toy(0), "--hang-limit", "no", env=ENV)
 
 
 if __name__ == "__main__":

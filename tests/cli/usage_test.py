@@ -1,3 +1,5 @@
+import json
+
 from kiln_test_case import CALL, KilnTestCase, changed, main
 
 
@@ -47,6 +49,8 @@ class UsageTest(KilnTestCase):
         explain(changed("inputs.x.shape", [-1, 128]), "[-1,128]")
         explain(changed("inputs.x.shape", [1] * 8 + [128]), "at most 8")
         explain(changed("inputs.x.shape", [2**62, 128]), "2^63")
+        explain(changed("inputs.x.strides", [2**62, 1]), "got float16[16, 128] with strides")
+        explain(changed("params.normalized_shape", [-4]), "normalized_shape must hold extents that are not negative: got [-4]")
         explain(changed("inputs.x.shape", [10**30, 128]), "inputs.x.shape")
         explain(changed("inputs.x.align", 3), "inputs.x.align")
         explain(changed("inputs.x.align", 1), "aligned to its elements")
@@ -59,7 +63,29 @@ class UsageTest(KilnTestCase):
         self.refused(2, "line 2, column", "explain", '{"op":\n}', "--arch", "90")
         self.refused(2, "line 1", "explain", "{" * 100000, "--arch", "90")
 
+    def test_values_of_options_say_what_they_must_be(self):
+        self.refused(2, "--max-calls must be a number: got x", "warm", CALL, "--arch", "90", "--max-calls", "x")
+        self.refused(2, "--jobs must be a number: got many", "warm", CALL, "--arch", "90", "--jobs", "many")
+
+    def test_a_file_that_is_not_there_is_wrong_usage(self):
+        calls = self.write("calls.jsonl", json.dumps(CALL) + "\n")
+        for words in (("check", "--calls", calls, "--arch", "90", "--pack"), ("cache", "import"), ("tune", "import"),
+                      ("warm", "--arch", "90", "--calls"), ("tune", "--device", "cpu", "--calls"),
+                      ("compile", "--target", "sm_90")):
+            self.refused(2, "No such file", *words, self.path("none"))
+        self.refused(2, "PACK must be the name of a file to write: got a folder", "cache", "export", self.folder)
+
+    def test_kernels_with_a_cpp_name_are_shown_as_written(self):
+        file = self.write("kernel.cu", "template <class T> __global__ void k(T*) {}\ntemplate __global__ void k<float>(float*);\n")
+        self.refused(3, "it has void k<float>(float*)", "compile", file, "--target", "sm_90", "--kernel", "k")
+
+    def test_an_object_over_several_lines_gets_a_hint(self):
+        calls = self.write("calls.jsonl", json.dumps(CALL, indent=2))
+        self.refused(2, "calls.jsonl:1: ", "warm", "--calls", calls, "--arch", "90")
+        self.refused(2, "a calls file holds one object a line", "warm", "--calls", calls, "--arch", "90")
+
     def test_an_op_and_its_object_are_two_words(self):
+        self.refused(2, "must be followed by its JSON object: got []", "explain", "LayerNormFwdOp", "[]", "--arch", "90")
         self.refused(2, "must be followed by its JSON", "explain", "LayerNormFwdOp", "--arch", "90")
         self.refused(2, "want LayerNormFwdOp", "explain", "LayerNormFwdOp", changed("op", "Other"), "--arch", "90")
         self.refused(2, "NoSuchOp", "explain", "NoSuchOp", "--arch", "90")

@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <clocale>
+#include <cstdlib>
 #include <filesystem>
 #include <locale>
 #include <stdlib.h>
@@ -59,6 +61,30 @@ class CommaLocale {
     std::string do_grouping() const override { return "\3"; }
   };
   std::locale before_;
+};
+
+// The C library writes "1,5", too, while it lives: printf, strtod, and what a child inherits. A
+// real de_DE, made here, since a machine may not have it.
+class GermanLocale {
+ public:
+  GermanLocale() : before_(std::setlocale(LC_ALL, nullptr)) {
+    const std::string made = "localedef -f UTF-8 -i de_DE '" + folder_.path() + "/de_DE.UTF-8'";
+    EXPECT_EQ(std::system(made.c_str()), 0) << "the package `locales` has what localedef reads";
+    setenv("LOCPATH", folder_.path().c_str(), 1);
+    setenv("LC_ALL", "de_DE.UTF-8", 1);
+    EXPECT_NE(std::setlocale(LC_ALL, ""), nullptr);
+  }
+  GermanLocale(const GermanLocale&) = delete;
+  GermanLocale& operator=(const GermanLocale&) = delete;
+  ~GermanLocale() {
+    unsetenv("LC_ALL");
+    unsetenv("LOCPATH");
+    std::setlocale(LC_ALL, before_.c_str());
+  }
+
+ private:
+  const ScratchFolder folder_;
+  const std::string before_;
 };
 
 // A kernel on nothing but the language.

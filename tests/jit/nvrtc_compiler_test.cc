@@ -1,6 +1,7 @@
 #include "jit/nvrtc_compiler.h"
 
 #include "jit/elf_symbols.h"
+#include "jit/target.h"
 #include "tests/jit/jit_test_util.h"
 
 #include <absl/time/clock.h>
@@ -180,6 +181,15 @@ TEST(NvrtcCompilerTest, KernelsThatAreMissingAreNamed) {
     EXPECT_TRUE(is_compile_error(result.status()));
     EXPECT_TRUE(contains(result.status(), "missing absent, scale; it has lean")) << result.status();
   }
+}
+
+TEST(NvrtcCompilerTest, ANewerArchIsToldWithTheToolkitThatKnowsIt) {
+  const auto newer = make_nvrtc_compiler()->compile(lean_request("sm_990"));
+  EXPECT_TRUE(contains(newer.status(), "a newer one of both may")) << newer.status();
+  EXPECT_EQ(first_toolkit_of(90), "12.8");
+  EXPECT_EQ(first_toolkit_of(103), "12.9");
+  EXPECT_EQ(first_toolkit_of(110), "13.0");
+  EXPECT_EQ(first_toolkit_of(990), "");
 }
 
 TEST(NvrtcCompilerTest, UnknownArchIsNamedWithThoseThatAreKnown) {

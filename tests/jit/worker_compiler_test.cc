@@ -2,10 +2,12 @@
 
 #include <kiln/status.h>
 
+#include "jit/engine.h"
 #include "tests/jit/worker_test_util.h"
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <sys/wait.h>
 #include <thread>
 
@@ -131,6 +133,48 @@ TEST(WorkerCompilerTest, AStrangePathAndADeletedCurrentFolderAreNoObstacle) {
   const auto result = workers->compile(numbered_request(4));
   EXPECT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(workers->stats().in_process, 0);
+}
+
+// A second thread would make the C library lock when it allocates, and NVRTC slower by some
+// percent.
+TEST(WorkerCompilerTest, AWorkerHasOneThread) {
+  const auto workers = real_workers(worker_options(1));
+  ASSERT_TRUE(workers->compile(numbered_request(0)).ok());
+  const auto children = live_children();
+  ASSERT_EQ(children.size(), 1u);
+  const std::filesystem::directory_iterator tasks("/proc/" + std::to_string(children[0]) + "/task");
+#ifdef __SANITIZE_THREAD__
+  constexpr int kThreads = 2;  // ThreadSanitizer has one of its own
+#else
+  constexpr int kThreads = 1;
+#endif
+  EXPECT_EQ(std::distance(begin(tasks), end(tasks)), kThreads);
+}
+
+TEST(WorkerCompilerTest, ALocaleWithCommasChangesNoByte) {
+  CompileRequest request = lean_request("sm_90");
+  request.source =
+      "extern \"C\" __global__ void lean(float* p) { *p = HALF; }\n"
+      "static_assert(HALF == 0.5 && 1.25f * 4 == 5);\n";
+  const auto compile = [&request] {
+    const absl::StatusOr<std::string> define = render_constant({"HALF", 0.5});
+    EXPECT_TRUE(define.ok()) << define.status();
+    request.defines = {define.ok() ? *define : ""};
+    const auto workers = real_workers(worker_options(1));
+    const auto result = workers->compile(request);
+    EXPECT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(workers->stats().in_process, 0);
+    return result.ok() ? result->image : "";
+  };
+  const std::string before = compile();
+  const GermanLocale german;
+  char text[8];
+  std::snprintf(text, sizeof text, "%.1f", 0.5);
+  ASSERT_STREQ(text, "0,5");
+  EXPECT_TRUE(compile() == before);
+  const auto in_process = make_nvrtc_compiler()->compile(request);
+  ASSERT_TRUE(in_process.ok()) << in_process.status();
+  EXPECT_TRUE(in_process->image == before);
 }
 
 TEST(WorkerCompilerTest, TheWorkerOfThisBuildIsFound) {

@@ -7,6 +7,7 @@
 
 #include <gmock/gmock.h>
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
@@ -150,6 +151,22 @@ TEST_F(WorkerFaultsTest, AMemoryLimitEndsOneCompilation) {
   EXPECT_TRUE(absl::IsResourceExhausted(hungry.status())) << hungry.status();
   EXPECT_TRUE(contains(hungry.status(), "memory limit: want at most 734003200 bytes, got "))
       << hungry.status();
+  const auto next = workers->compile(numbered_request(1));
+  EXPECT_TRUE(next.ok()) << next.status();
+  EXPECT_EQ(workers->stats().lost, 1);
+}
+
+// NVRTC itself out of memory: its worker may get no more than it holds.
+TEST_F(WorkerFaultsTest, AWorkerThatGetsNoMemoryFailsOneCompilation) {
+  const auto workers = real_workers(worker_options(1));
+  ASSERT_TRUE(workers->compile(numbered_request(0)).ok());
+  const auto children = live_children();
+  ASSERT_EQ(children.size(), 1u);
+  const rlimit none = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
+  ASSERT_EQ(::prlimit(children[0], RLIMIT_DATA, &none, nullptr), 0);
+  const auto hungry = workers->compile(endless_request());
+  EXPECT_TRUE(absl::IsResourceExhausted(hungry.status())) << hungry.status();
+  EXPECT_FALSE(is_compile_error(hungry.status())) << "the source is not at fault";
   const auto next = workers->compile(numbered_request(1));
   EXPECT_TRUE(next.ok()) << next.status();
   EXPECT_EQ(workers->stats().lost, 1);

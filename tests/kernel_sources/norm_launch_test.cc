@@ -131,10 +131,10 @@ TEST_F(NormLaunchTest, AWarpsTeamsShareABlock) {
 
 TEST_F(NormLaunchTest, ABlockTakesTwoRowsOnceTheDeviceIsFull) {
   ASSERT_THAT(launch("layer_norm", 4096, 2048),
-              is_ok());  // 512 accesses: 128 threads, 8 blocks a multiprocessor
+              is_ok());  // 512 accesses: 128 threads, 4 blocks a multiprocessor
   EXPECT_EQ(block(), 128u);
   EXPECT_EQ(support_.last.smem_bytes, 2u * 4096 * 2);  // weight and bias
-  EXPECT_EQ(grid(), 132u * 8);
+  EXPECT_EQ(grid(), 1024u);
   ASSERT_THAT(launch("layer_norm", 4096, 100000), is_ok());
   EXPECT_EQ(grid(), 50000u);
   ASSERT_THAT(launch("layer_norm", 4096, 3), is_ok());
@@ -144,12 +144,12 @@ TEST_F(NormLaunchTest, ABlockTakesTwoRowsOnceTheDeviceIsFull) {
 TEST_F(NormLaunchTest, ClustersAreWhole) {
   ASSERT_THAT(launch("layer_norm_cluster", 65536, 1000), is_ok());
   EXPECT_EQ(kernel_->default_config(*reference_facts(90))["cluster"], 2);
-  EXPECT_EQ(grid(), 2u * 66);  // the device is full
+  EXPECT_EQ(grid(), 2u * 125);  // eight rows a cluster
   EXPECT_EQ(support_.last.smem_bytes, 2u * 65536);
-  ASSERT_THAT(launch("layer_norm_cluster", 65536, 16 * 100), is_ok());
+  ASSERT_THAT(launch("layer_norm_cluster", 65536, 8 * 100), is_ok());
   EXPECT_EQ(grid(), 2u * 100);
   ASSERT_THAT(launch("layer_norm_cluster_stream", 1 << 20, 5), is_ok());
-  EXPECT_EQ(grid(), 8u * 5);
+  EXPECT_EQ(grid(), 16u * 5);
   EXPECT_EQ(support_.last.smem_bytes, 0u);
 }
 
@@ -159,8 +159,8 @@ TEST_F(NormLaunchTest, MoreBlocksThanAGridHoldsAreRefused) {
   EXPECT_EQ(grid(), 2147483647u);
   EXPECT_THAT(launch("layer_norm_stream", 1, most + 1),
               status_is(kInvalidArgument, HasSubstr("got 2147483648 rows")));
-  EXPECT_THAT(launch("layer_norm_cluster_stream", 1 << 20, most / 8), is_ok());
-  EXPECT_THAT(launch("layer_norm_cluster_stream", 1 << 20, most / 8 + 1),
+  EXPECT_THAT(launch("layer_norm_cluster_stream", 1 << 20, most / 16), is_ok());
+  EXPECT_THAT(launch("layer_norm_cluster_stream", 1 << 20, most / 16 + 1),
               status_is(kInvalidArgument, HasSubstr("at most 2147483647 blocks")));
   EXPECT_THAT(launch("layer_norm_warp", 1, most * 128), is_ok());
   EXPECT_THAT(launch("layer_norm_warp", 1, most * 128 + 1), status_is(kInvalidArgument));

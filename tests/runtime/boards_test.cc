@@ -31,6 +31,13 @@ TEST(BoardsTest, EveryBoardIsWholeAndFoundByItsName) {
   }
 }
 
+TEST(BoardsTest, PeaksAreOfBoardsThatAreKnown) {
+  EXPECT_EQ(peak_flops("h200", /*bytes=*/false), 989e12);
+  EXPECT_EQ(peak_flops("h200", /*bytes=*/true), 2 * 989e12);
+  for (const char* unknown : {"h200-mig-1g.18gb", "sm_90-114sm", "cpu", ""})
+    EXPECT_EQ(peak_flops(unknown, false), 0) << unknown;
+}
+
 // A device that says of itself what the table says must be calibrated as that board and no other.
 TEST(BoardsTest, EveryBoardIsCalibratedAsItself) {
   for (const Board& board : boards()) {

@@ -2,6 +2,7 @@
 
 #include "tests/support/loopback.h"
 
+#include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +24,17 @@ bool wait_for_port(int port) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return false;
+}
+
+// As a part of a URL.
+std::string escaped(const std::string& text) {
+  std::string out;
+  char code[4];
+  for (const unsigned char c : text) {
+    std::snprintf(code, sizeof code, "%%%02X", c);
+    out += std::isalnum(c) != 0 ? std::string(1, static_cast<char>(c)) : code;
+  }
+  return out;
 }
 
 void make_certificate(const TempDir& dir) {
@@ -102,21 +114,22 @@ class RedisServer final : public StoreServer {
 
 class NginxServer final : public StoreServer {
  public:
-  using StoreServer::StoreServer;
+  explicit NginxServer(const ServerOptions& options, bool like_bazel = false)
+      : StoreServer(options), like_bazel_(like_bazel), folder_(like_bazel ? "ac" : "kiln") {}
   std::string scheme() const override { return options_.tls ? "https" : "http"; }
   void set(const std::string& name, std::string_view value) override {
-    write_file(dir_ / ("kiln/" + name), value);
+    write_file(dir_ / (folder_ + "/" + name), value);
   }
-  bool has(const std::string& name) override { return exists(dir_ / ("kiln/" + name)); }
+  bool has(const std::string& name) override { return exists(dir_ / (folder_ + "/" + name)); }
 
  protected:
-  std::string path() const override { return "/kiln"; }
+  std::string path() const override { return "/" + folder_; }
   std::vector<std::string> command() override {
     need("/usr/sbin/nginx");
     if (port_ == 0) {
       port_ = free_port();
       if (options_.tls) make_certificate(dir_);
-      ::mkdir((dir_ / "kiln").c_str(), 0755);
+      ::mkdir((dir_ / folder_).c_str(), 0755);
       write_file(dir_ / "conf", config());
       write_file(dir_ / "users", options_.user + ":{PLAIN}" + options_.password + "\n");
     }
@@ -137,10 +150,65 @@ class NginxServer final : public StoreServer {
            "  server {\n"
            "    listen 127.0.0.1:" +
            std::to_string(port_) + tls +
-           "\n"
-           "    root .; client_max_body_size 64m; dav_methods PUT; create_full_put_path on;\n    " +
-           users + "\n  }\n}\n";
+           "\n    root .; client_max_body_size 64m; dav_methods PUT; create_full_put_path on;\n   "
+           " " +
+           users + (like_bazel_ ? kBazelRules : "") + "\n  }\n}\n";
   }
+
+  // What server/http.go of bazel-remote looks at, with --disable_http_ac_validation.
+  static constexpr const char* kBazelRules =
+      "\n    if ($request_method !~ ^(GET|HEAD|PUT)$) { return 405; }"
+      "\n    set $put_of \"$request_method$http_content_length\"; if ($put_of = PUT) { return 400; "
+      "}"
+      "\n    location / { return 400; }"
+      "\n    location ~ \"^/?(.*/)?ac/[a-f0-9]{64}$\" { }";
+
+  const bool like_bazel_;
+  const std::string folder_;
+};
+
+// OpenStack Swift with its S3 gateway, which checks the signature of each request.
+class S3Server final : public StoreServer {
+ public:
+  explicit S3Server(ServerOptions options) : StoreServer(with_keys(std::move(options))) {}
+  std::string scheme() const override { return "s3+http"; }
+  void set(const std::string& name, std::string_view value) override {
+    if (ask("PUT", name, value).find(" 201 ") == std::string::npos) std::abort();
+  }
+  bool has(const std::string& name) override {
+    return ask("HEAD", name, "").find(" 200 ") != std::string::npos;
+  }
+
+ protected:
+  std::string path() const override { return "/kiln"; }
+  std::vector<std::string> command() override {
+    need("/usr/lib/python3/dist-packages/swift");
+    if (port_ == 0) {
+      port_ = free_port();
+      plain_port_ = free_port();
+    }
+    return {"/usr/bin/python3",    "-B",
+            KILN_TEST_S3_SERVER,   dir_.path(),
+            std::to_string(port_), std::to_string(plain_port_),
+            options_.user,         options_.password};
+  }
+
+ private:
+  static ServerOptions with_keys(ServerOptions options) {
+    if (options.user.empty()) options.user = "KILNKEY";
+    if (options.password.empty()) options.password = "kilns3cret+/key";
+    return options;
+  }
+  std::string ask(const std::string& method, const std::string& name, std::string_view body) const {
+    const Fd socket = connect_to(plain_port_);
+    if (!send_all(socket, method + " /v1/AUTH_test/kiln/" + name +
+                              " HTTP/1.1\r\nHost: kiln\r\nContent-Length: " +
+                              std::to_string(body.size()) + "\r\n\r\n" + std::string(body)))
+      std::abort();
+    return receive_some(socket);
+  }
+
+  int plain_port_ = 0;
 };
 
 }  // namespace
@@ -158,7 +226,7 @@ void StoreServer::start() {
 
 std::string StoreServer::url(int port) const {
   const std::string login =
-      options_.password.empty() ? "" : options_.user + ":" + options_.password + "@";
+      options_.password.empty() ? "" : options_.user + ":" + escaped(options_.password) + "@";
   return scheme() + "://" + login + "127.0.0.1:" + std::to_string(port > 0 ? port : port_) + path();
 }
 
@@ -170,6 +238,18 @@ std::unique_ptr<StoreServer> make_redis_server(const ServerOptions& options) {
 
 std::unique_ptr<StoreServer> make_nginx_server(const ServerOptions& options) {
   auto out = std::make_unique<NginxServer>(options);
+  out->start();
+  return out;
+}
+
+std::unique_ptr<StoreServer> make_bazel_like_server(const ServerOptions& options) {
+  auto out = std::make_unique<NginxServer>(options, true);
+  out->start();
+  return out;
+}
+
+std::unique_ptr<StoreServer> make_s3_server(const ServerOptions& options) {
+  auto out = std::make_unique<S3Server>(options);
   out->start();
   return out;
 }

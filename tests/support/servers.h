@@ -50,6 +50,9 @@ class StoreServer {
 
 std::unique_ptr<StoreServer> make_redis_server(const ServerOptions& options = {});
 std::unique_ptr<StoreServer> make_nginx_server(const ServerOptions& options = {});
+// One that takes the paths and methods that bazel-remote takes, and refuses others as it does.
+std::unique_ptr<StoreServer> make_bazel_like_server(const ServerOptions& options = {});
+std::unique_ptr<StoreServer> make_s3_server(const ServerOptions& options = {});  // no TLS
 
 // Passes connections on to a port of this machine, and can be a bad network.
 class Proxy {

@@ -3,11 +3,13 @@
 #include "base/file_system.h"
 #include "cache/pack.h"
 #include "cache/tuning_files.h"
+#include "runtime/tune_json.h"
 #include "tests/support/status_matchers.h"
 #include "tests/tuning/tuning_fixture.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <sys/stat.h>
 
@@ -126,6 +128,28 @@ TEST(TuneRecordTest, MergingKeepsTheBetterMeasured) {
   EXPECT_EQ(&better_measured(many, few), &many);
   EXPECT_EQ(&better_measured(cut, few), &few);
   EXPECT_EQ(&better_measured(few, example()), &few);
+}
+
+TEST(TuneRecordTest, OptionsComeBackAsTheyWere) {
+  TuneOptions options;
+  options.policy = SearchPolicy::halving;
+  options.exhaustive_limit = 2;
+  options.sample_size = 3;
+  options.seed = 4;
+  options.budget_seconds = 5.5;
+  options.compile_seconds = 6.5;
+  options.sample_seconds = 7.5;
+  options.rounds = 8;
+  options.deciding_rounds = 9;
+  options.least_gain = 0.25;
+  options.force = true;
+  options.store = false;
+  options.exclude = {{"layer_norm", "threads=64", "it hangs"}};
+  const Json json = json_of(options);
+  EXPECT_EQ(json_of(tune_options_of(json)), json);
+  // None of them is what it would be if it were forgotten.
+  const Json untouched = json_of(TuneOptions());
+  for (const auto& [name, value] : json.items()) EXPECT_NE(value, untouched.at(name)) << name;
 }
 
 TEST(TuneRecordTest, TheSpaceIsASet) {

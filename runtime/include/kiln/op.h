@@ -71,6 +71,8 @@ class KILN_EXPORT OpInit {
 // looks up one row and launches.
 class KILN_EXPORT Op {
  public:
+  // The op's work must have ended, and what was captured of it is not to run again: its scratch
+  // memory is freed, and its kernels may be unloaded.
   virtual ~Op();
   Op(const Op&) = delete;
   Op& operator=(const Op&) = delete;

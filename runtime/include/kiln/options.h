@@ -39,10 +39,13 @@ struct OpOptions {
 // A store that machines share: Redis, Valkey, or anything that keeps what is PUT by HTTP.
 // Credentials are never logged and stand in no error.
 struct RemoteCacheOptions {
-  std::string url;  // KILN_CACHE_REMOTE: redis://, rediss:// (TLS), http:// or https://, perhaps
-                    // with user:password@; empty: none
+  std::string url;  // KILN_CACHE_REMOTE: redis://, rediss:// (TLS), http://, https://, s3+http://
+                    // or s3+https://, perhaps with user:password@; empty: none
   std::string user, password;  // KILN_CACHE_REMOTE_USER, _PASSWORD: instead of those in the URL
   std::string token;           // KILN_CACHE_REMOTE_TOKEN: HTTP bearer token, instead of them
+  // AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION: sign requests to
+  // s3+http:// and s3+https://, where user and password do not
+  std::string aws_access_key, aws_secret_key, aws_session_token, aws_region;
   std::string ca_file;  // KILN_CACHE_REMOTE_CA: whom TLS trusts, PEM; empty: whom the system trusts
   double timeout_seconds =
       1;  // KILN_CACHE_REMOTE_TIMEOUT: of one request; of a write, ten times it
@@ -50,8 +53,8 @@ struct RemoteCacheOptions {
   bool read_only = false;  // KILN_CACHE_REMOTE_WRITE=0: nothing is written to it
 };
 
-// How a runtime behaves. `from_environment` reads KILN_* once; nothing else in the library reads
-// the environment.
+// How a runtime behaves. `from_environment` reads KILN_* and AWS_* once; nothing else in the
+// library reads the environment.
 struct RuntimeOptions {
   std::string cache_dir;                                 // empty: no disk tier
   std::int64_t cache_max_bytes = std::int64_t{4} << 30;  // KILN_CACHE_MAX_BYTES; 0: no limit
@@ -70,6 +73,11 @@ struct RuntimeOptions {
   // KILN_COMPILE_DEADLINE: how long a call waits for what is not built; then it fails with
   // DeadlineExceeded, and the build goes on behind it. 0: as long as it takes.
   double compile_deadline_seconds = 0;
+  // KILN_MAX_ENTRIES: built entries that one interface of one op keeps; 0: no limit. A call beyond
+  // it is served more slowly: by an entry that is looked up under a lock, is not tuned and makes
+  // room for others again, so the call waits for its work. What was captured or had from
+  // `Op::kernel_for` is kept all the same. An eighth as many images that nobody uses stay loaded.
+  std::int64_t max_entries = 4096;
   bool strict_cache = false;
   bool use_tuned = true;    // KILN_TUNED=off: stored winners of tuning sweeps are left alone
   std::string kernel_path;  // KILN_KERNEL_PATH: embedded sources are read from here instead

@@ -12,7 +12,8 @@ namespace kiln::inline v1 {
 struct RuntimeStats {
   std::int64_t selections = 0;  // misses that asked implementations
   std::int64_t entries_built = 0;
-  std::int64_t loads = 0;  // images loaded on a device
+  std::int64_t entries_dropped = 0;     // beyond RuntimeOptions::max_entries
+  std::int64_t loads = 0, unloads = 0;  // of images on a device
   std::int64_t compilations = 0, compile_failures = 0;
   std::int64_t memory_hits = 0, disk_hits = 0, layer_hits = 0, remote_hits = 0, cache_misses = 0;
   std::int64_t cache_stored = 0, cache_evicted = 0;
