@@ -11,7 +11,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from report import LAUNCH, Row, geometric_mean, number, read_published, table  # noqa: E402
+from report import LAUNCH, Row, geometric_mean, read_published, table  # noqa: E402
 from results_file import ResultsError, read, timed  # noqa: E402
 
 BEGIN, END = "<!-- contract -->", "<!-- end of contract -->"
@@ -136,13 +136,17 @@ def contract(runs):
     lines = table(["path", "bound", "measured", "peer", "ratio", "miss"], [[p, b, *cells] for p, b, cells in rows])
     lines[1] = "|---|---|---|---|---|---|"
     return lines + [""] + [
-        f"{i + 1}. {d['date'][:10]}, {d['machine'].get('device') or 'no device'}, {d['machine'].get('host') or 'host not named'}"
-        f", commit {d['commit'] or 'not given'}: `{number_of_families(d)}`" for i, d in enumerate(runs.documents)]
+        f"{i + 1}. {d['date'][:10]}, {d['machine'].get('device') or 'no device'}, {host_of(d['machine'])}"
+        f", commit {d['commit'] or 'not given'}: {families_in(d)}" for i, d in enumerate(runs.documents)]
 
 
-def number_of_families(document):
+def host_of(machine):
+    return machine.get("host") or f"{machine.get('host_threads', '?')} host threads"
+
+
+def families_in(document):
     families = list(dict.fromkeys(w["family"] for w in document["workloads"]))
-    return f"{', '.join(families)}; {number(len(document['workloads'])).split('.')[0]} workloads"
+    return f"{', '.join(families)} ({len(document['workloads'])})"
 
 
 def main(argv=None):

@@ -91,7 +91,7 @@ class Row:
 def number(value):
     if value is None:
         return "–"
-    digits = 2 if value < 100 else 1 if value < 1000 else 0
+    digits = 4 if value < 0.1 else 2 if value < 100 else 1 if value < 1000 else 0
     return f"{value:,.{digits}f}"
 
 
@@ -123,7 +123,7 @@ def family_table(rows, peers):
 
     def goal(r):
         return ratio(r.published["goal_us"] / r.us) + (" **miss**" if r.goal_missed() else "") if r.published else "–"
-    columns = [("workload", lambda r: r.name), ("Kiln", lambda r: cell(r.kiln, "kiln")),
+    columns = [("workload", lambda r: r.name.removeprefix(r.workload["family"] + ": ")), ("Kiln", lambda r: cell(r.kiln, "kiln")),
                ("p10–p90", lambda r: f"{number(r.kiln['us']['p10'])}–{number(r.kiln['us']['p90'])}"),
                *[(p, lambda r, p=p: cell(r.peers.get(p))) for p in peers],
                ("floor", lambda r: number(r.floor)), ("copy", lambda r: number(r.copy)), ("published (goal)", published),
@@ -172,7 +172,7 @@ def misses(rows):
     goals = [f"- {r.name}: {number(r.us)} us, goal {r.published['goal_us']:g} us "
              f"({by(r.us / r.published['goal_us'], 'over')}), published {r.published['us']:g} us by "
              f"{r.published['by']}" for r in missed]
-    return lines + ["", "Over the goal:", "", *(goals or ["- none"])]
+    return lines + (["", "Over the goal:", "", *(goals or ["- none"])] if any(r.published for r in rows) else [])
 
 
 def left_out(workloads):
@@ -194,7 +194,7 @@ def not_there(document):
     reasons = {}
     for n in document.get("not_run") or []:
         reasons.setdefault(str(n["reason"]).split("\n")[-1], []).append(n["name"])
-    return lines + [f"- not run: {', '.join(names)}: {why}" for why, names in reasons.items()]
+    return lines + [f"- not run: {', '.join(names)}: {why[:200]}" for why, names in reasons.items()]
 
 
 def percentiles(rows):
@@ -204,8 +204,8 @@ def percentiles(rows):
         return []
     shares = [p for p, _ in rows[0].kiln["percentiles_us"]]
     extra = list(rows[0].kiln.get("beside", {}))
-    body = [[r.name, *[number(us * 1e-3) for _, us in r.kiln["percentiles_us"] if _ in shares],
-             *[f"{r.kiln['beside'].get(e, 0):g}" for e in extra]] for r in rows]
+    body = [[r.name.removeprefix("serving: "), *[number(us * 1e-3) for _, us in r.kiln["percentiles_us"] if _ in shares],
+             *[f"{r.kiln['beside'].get(e, 0):.3g}" for e in extra]] for r in rows]
     return ["", "Milliseconds by percentile:", "",
             *table(["state", *["max" if p == 1 else f"p{p * 100:g}" for p in shares], *extra], body)]
 
@@ -213,8 +213,8 @@ def percentiles(rows):
 def heading(document, page_commands):
     m, method = document["machine"], document.get("method") or {}
     version = lambda v: f"{v // 1000}.{v % 1000 // 10}" if isinstance(v, int) else str(v)
-    facts = [("date", document["date"]), ("device", m.get("device", "none")), ("driver", m.get("driver", "–")),
-             ("toolkit", version(m.get("toolkit", "–"))), ("commit", document["commit"] or "not given"),
+    facts = [("date", document["date"]), ("device", m.get("device", "none")), ("driver", m.get("driver", "none")),
+             ("toolkit", version(m.get("toolkit", "not asked"))), ("commit", document["commit"] or "not given"),
              ("kernel timer", m.get("cupti")), ("host", m.get("host") or f"{m.get('host_threads', '?')} threads")]
     facts += [(k, str(method[k])) for k in ("clock", "l2", "order", "graph") if k in method]
     facts += [("peers", ", ".join(f"{k} {v}" for k, v in (document.get("peers") or {}).items()
@@ -243,7 +243,9 @@ than it writes, can go a little below the floor."""
 
 def family_section(family, rows, plots):
     peers = list(dict.fromkeys(n for r in rows for n in r.peers))
-    lines = ["", f"## {family}", "", *summary(rows, peers)]
+    clocks = sorted({r.kiln["clock"] for r in rows})
+    lines = ["", f"## {family}", "", *([f"- timed by: {', '.join(clocks)}"] if clocks != ["cupti"] else []),
+             *summary(rows, peers)]
     for name, alt in plots:
         lines += ["", f"![{alt}]({name})"]
     for op in dict.fromkeys(r.workload.get("op", "") for r in rows):
@@ -287,7 +289,8 @@ def draw(document, published, out):
     stem = os.path.splitext(out)[0]
     for family in dict.fromkeys(w["family"] for w in document["workloads"]):
         rows = [Row(document, w, published) for w in document["workloads"] if w["family"] == family]
-        name = stem if stem.endswith("-" + family) else f"{stem}-{family.replace(' ', '-')}"
+        slug = family.replace(" ", "-")
+        name = stem if stem.endswith("-" + slug) else f"{stem}-{slug}"
         drawn = report_plots.draw(document, family, [r for r in rows if r.kiln], name, product_rate(document))
         plots[family] = [(os.path.basename(p), alt) for p, alt in drawn]
     return plots

@@ -23,10 +23,13 @@ def style_of(name, names):
 
 
 def provenance(document):
-    m = document["machine"]
-    toolkit = m.get("toolkit", 0)
-    return (f"{document['date'][:10]} · {m.get('device')} · driver {m.get('driver')} · CUDA {toolkit // 1000}."
-            f"{toolkit % 1000 // 10} · commit {document['commit']} · {program_of(document['command'])}")
+    m, facts = document["machine"], [document["date"][:10]]
+    if m.get("device"):
+        facts += [m["device"], f"driver {m.get('driver')}"]
+        facts += [f"CUDA {m['toolkit'] // 1000}.{m['toolkit'] % 1000 // 10}"] if m.get("toolkit") else []
+    else:
+        facts += [m.get("host", "no device")]
+    return " · ".join([*facts, f"commit {document['commit'] or 'not given'}", program_of(document["command"])])
 
 
 def program_of(command):
@@ -152,8 +155,8 @@ def latencies(document, family, rows, path):
     axes.minorticks_off()
     axes.yaxis.set_major_formatter("{x:g}")
     axes.grid(True, which="major", color="#dddddd", lw=0.6)
-    axes.legend(loc="upper left", frameon=False, fontsize=8)
-    figure.tight_layout(rect=(0, 0.03, 1, 1))
+    figure.tight_layout(rect=(0, 0.1, 1, 1))
+    figure.legend(loc="lower center", frameon=False, fontsize=8, ncol=5, bbox_to_anchor=(0.5, 0.035))
     save(figure, path, document)
 
 

@@ -1,4 +1,4 @@
-"""`kiln bench` and gpu_bench where no device is needed. Usage: programs_test.py KILN GPU_BENCH"""
+"""`kiln bench` and its programs where no device is needed. Usage: programs_test.py KILN GPU_BENCH"""
 import json
 import os
 import shutil
@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 KILN, GPU_BENCH = sys.argv[1:3]
+BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench")
 
 
 def run(*words):
@@ -18,7 +19,8 @@ class ProgramsTest(unittest.TestCase):
     def test_list_names_the_programs(self):
         done = run(KILN, "bench", "--list")
         self.assertEqual(done.returncode, 0, done.stderr)
-        for name in ("host_path", "first_call", "warm_scaling", "gpu_bench"):
+        for name in ("host_path", "first_call", "warm_scaling", "count_instructions", "tuning_cost", "kiln_serving",
+                     "peers.py", "gpu_bench"):
             self.assertIn(name, done.stdout)
 
     def test_bad_filters_are_refused(self):
@@ -40,6 +42,56 @@ class ProgramsTest(unittest.TestCase):
         done = run(GPU_BENCH, "--family", "norm", "--list")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertGreater(len([json.loads(line)["name"] for line in done.stdout.splitlines()]), 10)
+
+    @unittest.skipUnless(os.path.exists(GPU_BENCH), "gpu_bench is not built")
+    def test_every_family_has_workloads_and_peers_and_no_two_names_are_alike(self):
+        workloads = [json.loads(line) for line in run(GPU_BENCH, "--list").stdout.splitlines()]
+        names = [w["name"] for w in workloads]
+        self.assertEqual(len(names), len(set(names)))
+        families = {w["family"] for w in workloads}
+        self.assertEqual(families, {"norm", "gemm", "attention", "gla"})
+        for family in families:
+            self.assertTrue(os.path.exists(os.path.join(BENCH, "peers", f"{family}_peers.py")), family)
+        with open(os.path.join(BENCH, "published.jsonl"), encoding="utf-8") as file:
+            published = [json.loads(line)["workload"] for line in file]
+        self.assertEqual([name for name in published if name not in names], [])
+        self.assertEqual(len(published), len(set(published)))
+
+    def test_what_cannot_run_here_is_named_with_its_reason(self):
+        with tempfile.TemporaryDirectory() as folder:
+            kiln = shutil.copy(KILN, folder)
+            for name in ("peers.py", "suite.py", "prewarm.py"):
+                shutil.copy(os.path.join(BENCH, "peers", name), folder)
+            results = os.path.join(folder, "results.json")
+            environment = {**os.environ, "PATH": os.path.dirname(sys.executable) + ":/usr/bin:/bin"}
+            done = subprocess.run([kiln, "bench", "--filter", "peers", "--json", results], capture_output=True, text=True,
+                                  timeout=250, check=False, env=environment)
+            self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+            with open(results, encoding="utf-8") as file:
+                (skipped,) = json.load(file)["not_run"]
+            self.assertEqual(skipped["name"], "peers.py")
+            self.assertIn("--library: must be there", skipped["reason"])
+
+    def test_one_that_fails_costs_its_own_results_alone(self):
+        with tempfile.TemporaryDirectory() as folder:
+            kiln = shutil.copy(KILN, folder)
+            for name, text in (("warm_scaling", "echo broken; exit 1"),
+                               ("tuning_cost", 'echo \'{"workloads": [{"name": "a", "family": "f", "contenders": []}]}\' >$2'),
+                               ("count_instructions", 'echo \'{"instructions": {"whole_call": 981}}\' >$2')):
+                path = os.path.join(folder, name)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(f"#!/bin/sh\n{text}\n")
+                os.chmod(path, 0o755)
+            results = os.path.join(folder, "results.json")
+            done = run(kiln, "bench", "--filter", "warm_scaling|tuning_cost|count", "--json", results)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("warm_scaling: must succeed: ended with status 1: broken", done.stderr)
+            with open(results, encoding="utf-8") as file:
+                document = json.load(file)
+            self.assertEqual([w["name"] for w in document["workloads"]], ["a"])
+            self.assertEqual(document["instructions"], {"whole_call": 981})
+            self.assertEqual([n["name"] for n in document["not_run"]], ["warm_scaling"])
+            self.assertEqual(set(document["seconds"]), {"warm_scaling", "tuning_cost", "count_instructions"})
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ BENCH = os.path.join(HERE, "../../bench")
 FIXED = os.path.join(HERE, "four_norms.json")
 sys.path.insert(0, BENCH)
 import compare  # noqa: E402
+import contract  # noqa: E402
 import report  # noqa: E402
 
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
@@ -112,7 +113,8 @@ class ReportTest(ResultsTestCase):
                  "us": {"median": 0.0128, "p10": 0.0127, "p90": 0.013, "count": 7}}]}]}
         del host["floor"]
         page = self.report(host)
-        self.assertIn("host path: find_entry", page)
+        self.assertIn("| find_entry | **0.0128** | 0.0127–0.0130 |", page)
+        self.assertIn("- timed by: processor", page)
         self.assertIn("a processor", page)
 
     def product(self, **more):
@@ -138,7 +140,7 @@ class ReportTest(ResultsTestCase):
         del row["bytes"], row["flops"]
         row["contenders"][1]["name"] = "driver launch alone"
         page = self.report(self.document)
-        self.assertIn("| host time: norm | **4,000** | 4,000–4,000 | 2,000 | 1,000 | 0.25 | 0.50 triton **miss** |", page)
+        self.assertIn("| norm | **4,000** | 4,000–4,000 | 2,000 | 1,000 | 0.25 | 0.50 triton **miss** |", page)
 
     def test_latencies_and_counts_have_tables(self):
         kiln = {"name": "kiln", "clock": "wall", "us": {"median": 200, "p10": 100, "p90": 300, "count": 9},
@@ -147,7 +149,7 @@ class ReportTest(ResultsTestCase):
         self.document["instructions"] = {"whole_call": 981}
         page = self.report(self.document)
         self.assertIn("| state | p50 | p99 | max | ready, s | compiled |", page)
-        self.assertIn("| serving: pack | 0.20 | 5.00 | 70.00 | 1.5 | 20 |", page)
+        self.assertIn("| pack | 0.20 | 5.00 | 70.00 | 1.5 | 20 |", page)
         self.assertIn("| whole_call | 981 |", page)
 
     def test_peers_that_are_not_there_and_what_was_not_run_are_named(self):
@@ -187,6 +189,36 @@ class ReportTest(ResultsTestCase):
         for name, text in first.items():
             with open(os.path.join(self.folder, name), encoding="utf-8") as file:
                 self.assertEqual(file.read(), text)
+
+
+class ContractTest(ResultsTestCase):
+    def test_the_table_is_put_into_the_page_and_says_what_misses(self):
+        def timed(name, family, **us):
+            return {"name": f"{family}: {name}", "family": family, "contenders": [
+                {"name": c.replace("_", " "), "clock": "wall", "us": {"median": v, "p10": v, "p90": v, "count": 9}}
+                for c, v in us.items()]}
+        self.document["instructions"] = {"find_entry": 298}
+        self.document["workloads"] += [
+            timed("find_entry/threads:1", "host path", kiln=0.02), timed("find_entry/threads:16", "host path", kiln=0.06),
+            timed("a", "first call", kiln=120e3, nvrtc=100e3), timed("b", "warm scaling", kiln=100, nvrtc_processes=80)]
+        page = self.write("page.md", "before\n<!-- contract -->\nwas here\n<!-- end of contract -->\nafter\n")
+        done = self.run_main(contract, self.write("in.json", self.document), "--in", page)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        self.assertTrue(text.startswith("before\n<!-- contract -->\n| path |") and text.endswith("\nafter\n"), text)
+        for line in ("| hit: finding the entry | 50 ns, flat to 16 threads | 20.0 ns, 60.0 ns at 16 threads, 298 instructions |"
+                     "  | 1.20 of the bound | 20 % over; not flat: 3.0 times at 16 threads |",
+                     "| 120 ms | bare NVRTC, 100 ms | 0.83 | 20 % beyond; 20 ms beyond |", "| 0.80 to 0.80 | b: 0.80 |",
+                     "behind the fastest peer in 1 of 4, over the goal in 1 of 3 |",
+                     "| kernels: gemm | ahead of the framework, near the copy or product rate | not measured in these runs |"):
+            self.assertIn(line, text)
+        self.assertNotIn("was here", text)
+
+    def test_a_page_without_the_marks_is_refused(self):
+        done = self.run_main(contract, FIXED, "--in", self.write("page.md", "nothing\n"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("must hold <!-- contract -->", done.stderr)
 
 
 class CompareTest(ResultsTestCase):
