@@ -162,16 +162,24 @@ absl::StatusOr<Contender> Suite::empty_kernel(CUstream stream) {
 }
 
 absl::StatusOr<std::function<absl::Status()>> Suite::bare_launch(CUstream stream) {
-  KILN_RETURN_IF_ERROR(empty_kernel(stream).status());
-  const auto function = static_cast<CUfunction>(empty_image_->functions()[0]);
+  KILN_ASSIGN_OR_RETURN(
+      bare_image_,
+      compile("extern \"C\" __global__ void bare(const void*, const void*, const void*, void*, "
+              "long long, long long) {}",
+              {"bare"}));
+  const auto function = static_cast<CUfunction>(bare_image_->functions()[0]);
   return [this, function, stream] {
     CUlaunchConfig config{};
-    config.gridDimX = config.gridDimY = config.gridDimZ = 1;
-    config.blockDimX = 32;
+    config.gridDimX = 1024;
+    config.gridDimY = config.gridDimZ = 1;
+    config.blockDimX = 128;
     config.blockDimY = config.blockDimZ = 1;
     config.hStream = stream;
+    const void* tensor = nullptr;
+    long long rows = 0, stride = 0;
+    void* args[] = {&tensor, &tensor, &tensor, &tensor, &rows, &stride};
     const CudaDriver& d = session_->driver();
-    const CUresult result = d.launch_kernel_ex(&config, function, nullptr, nullptr);
+    const CUresult result = d.launch_kernel_ex(&config, function, args, nullptr);
     return result == CUDA_SUCCESS ? absl::OkStatus() : d.status(result, "cuLaunchKernelEx");
   };
 }

@@ -48,7 +48,8 @@ class Suite {
   absl::StatusOr<double> difference(const Tensor& a, const Tensor& b, CUstream stream);
   // A copy that moves `bytes` in all, as a contender; its memory lives as long as the suite.
   absl::StatusOr<Contender> copy_of(std::size_t bytes, CUstream stream);
-  // Launches an empty kernel by the driver's function alone.
+  // Launches a kernel that does nothing by the driver's function alone, with the parameters of a
+  // layer normalization: the driver copies them, too.
   absl::StatusOr<std::function<absl::Status()>> bare_launch(CUstream stream);
   // Microseconds of the calling thread that one `call` takes, one figure a round of `calls`, each
   // begun with the stream idle. `calls` are few enough that the driver's queue takes them all.
@@ -66,7 +67,7 @@ class Suite {
   std::unique_ptr<DeviceTimer> timer_;
   std::unique_ptr<const Nvml> nvml_;
   DeviceSupport* support_ = nullptr;
-  std::unique_ptr<LoadedImage> empty_image_, difference_image_;
+  std::unique_ptr<LoadedImage> empty_image_, bare_image_, difference_image_;
   CUdeviceptr copy_memory_ = 0;  // two halves
 };
 
