@@ -39,6 +39,26 @@ bool is_number(std::string_view text) {
                      [](unsigned char c) { return std::isdigit(c) != 0; });
 }
 
+// The region that the query names, which is taken out of it, or else `given`, or S3's own default.
+std::string take_region(std::string& query, const std::string& given) {
+  std::string region = given;
+  if (query.starts_with(kRegion)) {
+    region = query.substr(kRegion.size());
+    query.clear();
+  }
+  return region.empty() ? "us-east-1" : region;
+}
+
+// Options go before what the URL says; a signed store without either has those of AWS.
+void add_credentials(const RemoteOptions& options, RemoteAddress& out) {
+  if (!options.user.empty()) out.user = options.user;
+  if (!options.password.empty()) out.password = options.password;
+  if (!out.is_signed() || !out.user.empty()) return;
+  out.user = options.aws.access_key;
+  out.password = options.aws.secret_key;
+  out.session_token = options.aws.session_token;
+}
+
 }  // namespace
 
 absl::StatusOr<RemoteAddress> parse_remote_address(const CurlFunctions& curl,
@@ -69,23 +89,14 @@ absl::StatusOr<RemoteAddress> parse_remote_address(const CurlFunctions& curl,
     return refused("have the number of a database as its path, or none");
   std::string query = part(curl, url.get(), CURLUPART_QUERY);
   if (is_s3) {
-    out.region = query.starts_with(kRegion) ? query.substr(kRegion.size()) : options.aws.region;
-    if (query.starts_with(kRegion)) query.clear();
-    if (out.region.empty()) out.region = "us-east-1";
+    out.region = take_region(query, options.aws.region);
     if (!is_region(out.region)) return refused("name a region of letters, digits and -");
   }
   if (!query.empty() || !part(curl, url.get(), CURLUPART_FRAGMENT).empty())
     return refused(is_s3 ? "end with its path or ?region=" : "end with its path");
-  out.user =
-      !options.user.empty() ? options.user : part(curl, url.get(), CURLUPART_USER, CURLU_URLDECODE);
-  out.password = !options.password.empty()
-                     ? options.password
-                     : part(curl, url.get(), CURLUPART_PASSWORD, CURLU_URLDECODE);
-  if (out.is_signed() && out.user.empty()) {
-    out.user = options.aws.access_key;
-    out.password = options.aws.secret_key;
-    out.session_token = options.aws.session_token;
-  }
+  out.user = part(curl, url.get(), CURLUPART_USER, CURLU_URLDECODE);
+  out.password = part(curl, url.get(), CURLUPART_PASSWORD, CURLU_URLDECODE);
+  add_credentials(options, out);
   if (out.is_signed() && (out.user.empty() || out.password.empty()))
     return refused("come with an access key and a secret key (AWS_ACCESS_KEY_ID, ...)");
   return out;

@@ -140,14 +140,14 @@ absl::StatusOr<Served> Dispatcher::entry_for(DeviceSupport* support, CallRef cal
     if (joined.entry == nullptr) {
       if (std::shared_ptr<const EntryRow> other = stand_in(wanted, call, options.capturing)) {
         runtime_.stand_ins.fetch_add(1, std::memory_order_relaxed);
-        Served served = serve(std::move(other), keep);
+        Served served = serve(other, keep);
         served.stand_in = true;
         return served;
       }
     }
   }
   KILN_ASSIGN_OR_RETURN(std::shared_ptr<const EntryRow> entry, built_entry(wanted, options));
-  Served served = serve(std::move(entry), keep);
+  Served served = serve(entry, keep);
   if (served.kept) {
     const void* const found[kHitWords] = {served.entry, served.row.get()};
     hits_.insert(words.data(), words.size(), found, kHitWords);

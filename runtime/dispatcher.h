@@ -125,7 +125,7 @@ class Dispatcher {
   Joined join(const Wanted& wanted, const MissOptions& options);
   std::shared_ptr<EntryRow> find_entry(const Wanted& wanted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // `row` as what serves a call, kept first if `keep` asks for it.
-  Served serve(std::shared_ptr<const EntryRow> row, bool keep);
+  Served serve(const std::shared_ptr<const EntryRow>& row, bool keep);
 
   absl::StatusOr<Wanted> want(DeviceSupport& support, const std::string& key, CallRef call,
                               const Device& device, const DeviceFacts& facts) const;

@@ -66,7 +66,7 @@ void Dispatcher::drop_oldest(Rows& dropped) {
   runtime_.entries_dropped.fetch_add(1, std::memory_order_relaxed);
 }
 
-Served Dispatcher::serve(std::shared_ptr<const EntryRow> row, bool keep) {
+Served Dispatcher::serve(const std::shared_ptr<const EntryRow>& row, bool keep) {
   Served served{row->as_interface, row};
   {
     MutexLock lock(mutex_);

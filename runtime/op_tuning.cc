@@ -31,6 +31,17 @@ cache::CompileKey lease_key(const std::string& name) {
   return {.source = hash128(name), .compiler = hash128("tuning")};
 }
 
+// All kernels of some entries, each once.
+std::vector<Kernel*> kernels_of(std::span<const EntryRow* const> entries) {
+  std::vector<Kernel*> kernels;
+  for (const EntryRow* entry : entries) {
+    for (Kernel* one : entry->kernel->kernels()) {
+      if (std::find(kernels.begin(), kernels.end(), one) == kernels.end()) kernels.push_back(one);
+    }
+  }
+  return kernels;
+}
+
 }  // namespace
 
 TuneKey tune_key(const std::string& op, const EntryRow& entry, std::size_t ordinal) {
@@ -186,12 +197,6 @@ void OpTuning::find_winner(const Problem& problem, const TuneKey& key, Kernel& k
   if (!options.force || stored() != before) {
     if (const auto record = find_record(runtime, support, kernel, key)) return use(*record);
   }
-  std::vector<Kernel*> kernels;
-  for (const EntryRow* entry : problem.entries) {
-    for (Kernel* one : entry->kernel->kernels()) {
-      if (std::find(kernels.begin(), kernels.end(), one) == kernels.end()) kernels.push_back(one);
-    }
-  }
   const SweepSubject subject{
       runtime,
       support,
@@ -201,7 +206,7 @@ void OpTuning::find_winner(const Problem& problem, const TuneKey& key, Kernel& k
       core_.signature(),
       problem.args,
       kernel,
-      std::move(kernels),
+      kernels_of(problem.entries),
       [this, &problem](const Stream& stream, std::span<const Tensor* const> inputs,
                        std::span<const Tensor* const> outputs) {
         return core_.execute(CallView(stream, inputs, outputs, problem.kernels, problem.execution));

@@ -40,16 +40,15 @@
 #include "rms_norm_warp.h"
 
 #include <string>
-#include <utility>
 
 namespace kiln {
 namespace {
 
 // An op and its implementations, whose keys are the form's name and that of the placement.
 template <class OpT, class Block, class Warp, class Cluster, class Stream, class ClusterStream>
-void add_form(Registry& registry, const std::string& name, Reference reference) {
+void add_form(Registry& registry, const std::string& name, const Reference& reference) {
   registry.add_op<OpT>();
-  registry.add_reference(OpT::signature().op, std::move(reference));
+  registry.add_reference(OpT::signature().op, reference);
   registry.add<OpT, Block>(name);
   registry.add<OpT, Warp>(name + "_warp");
   registry.add<OpT, Cluster>(name + "_cluster");
