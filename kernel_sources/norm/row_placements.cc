@@ -52,10 +52,10 @@ BlockShape block_shape(const RowForm& form, std::int64_t packs) {
     return shape;
   }
   if (form.fused) {
-    if (packs <= 512) return {holding(2).threads, 8};
+    if (packs <= 512) return holding(2);  // one row waits less for its own threads
     if (packs > 640 && packs <= 1024) return {whole_warps(ceil_div(packs * 5, 32)), 4};
-  } else if (packs >= 1024) {
-    const std::int64_t threads = std::min<std::int64_t>(1024, whole_warps(ceil_div(packs * 5, 16)));
+  } else if (packs >= 1024 && packs < 2048) {
+    const std::int64_t threads = whole_warps(ceil_div(packs * 5, 16));
     return {threads, std::max<std::int64_t>(1, 1280 / threads), true};
   }
   return holding(4);
