@@ -17,6 +17,10 @@
 #include <map>
 #include <utility>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#endif
+
 namespace kiln {
 namespace {
 
@@ -166,6 +170,9 @@ class CudaSupport : public DeviceSupport {
     // Never deleted: loaded images, which may outlive this object, refer to it, and so may the
     // driver's own threads.
     CudaContexts* open = made.release();
+#if defined(__SANITIZE_ADDRESS__)
+    __lsan_ignore_object(open);
+#endif
     contexts_.store(open, std::memory_order_release);
     return open;
   }
