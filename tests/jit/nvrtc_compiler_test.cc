@@ -85,6 +85,19 @@ TEST(NvrtcCompilerTest, BytesDependOnNeitherPlaceNorEnvironmentNorHistory) {
   EXPECT_TRUE(first->image == second->image);
 }
 
+TEST(NvrtcCompilerTest, ALocaleWithCommasChangesNoByte) {
+  CompileRequest request = lean_request("sm_90");
+  request.source =
+      "extern \"C\" __global__ void lean(float* p) { *p = 0.5f; }\n"
+      "static_assert(1.25f * 4 == 5);\n";
+  const auto before = make_nvrtc_compiler()->compile(request);
+  ASSERT_TRUE(before.ok()) << before.status();
+  const GermanLocale german;
+  const auto after = make_nvrtc_compiler()->compile(request);
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_TRUE(after->image == before->image);
+}
+
 TEST(NvrtcCompilerTest, BytesDoNotDependOnWhereTheToolkitLies) {
   const auto library = load_nvrtc({});
   ASSERT_TRUE(library.ok()) << library.status();
