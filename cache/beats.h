@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <thread>
 #include <unistd.h>
 #include <utility>
@@ -25,16 +26,17 @@ class Beats {
       : period_(period), beat_(std::move(beat)) {}
 
   ~Beats() {
-    // A forked child has the object and not the thread.
+    // A forked child has the object and not the thread, for which what it waits on must not wait.
     if (pid_ != ::getpid()) {
       if (thread_.joinable()) thread_.detach();
+      (void)changed_.release();
       return;
     }
     std::thread last;
     {
       MutexLock lock(mutex_);
       held_.clear();
-      changed_.notify_all();
+      changed_->notify_all();
       last = std::move(thread_);
     }
     if (last.joinable()) last.join();
@@ -57,7 +59,7 @@ class Beats {
   void remove(const Held& held) {
     MutexLock lock(mutex_);
     held_.erase(std::remove(held_.begin(), held_.end(), held), held_.end());
-    if (held_.empty()) changed_.notify_all();
+    if (held_.empty()) changed_->notify_all();
   }
 
  private:
@@ -66,7 +68,7 @@ class Beats {
       std::vector<Held> held;
       {
         MutexLock lock(mutex_);
-        if (!held_.empty()) changed_.wait_for(mutex_, period_);
+        if (!held_.empty()) changed_->wait_for(mutex_, period_);
         if (held_.empty()) {
           running_ = false;
           return;
@@ -81,7 +83,7 @@ class Beats {
   const std::function<void(const std::vector<Held>&)> beat_;
   const pid_t pid_ = ::getpid();
   Mutex mutex_;
-  CondVar changed_;  // nothing is held any more
+  std::unique_ptr<CondVar> changed_ = std::make_unique<CondVar>();  // nothing is held any more
   std::vector<Held> held_ ABSL_GUARDED_BY(mutex_);
   bool running_ ABSL_GUARDED_BY(mutex_) = false;  // false: `thread_` is about to end or has ended
   std::thread thread_ ABSL_GUARDED_BY(mutex_);
