@@ -270,6 +270,9 @@ absl::StatusOr<Shared> Pack::find(const Artifact& wanted) const {
   const Row found = row(index);
   if (!same_fields(found.source_fields, wanted.source_fields) ||
       !same_fields(found.compiler_fields, wanted.compiler_fields)) {
+    // The key is their hash, so only chance makes others right: most likely these are damaged.
+    KILN_RETURN_IF_ERROR(fields(found.source_fields).status());
+    KILN_RETURN_IF_ERROR(fields(found.compiler_fields).status());
     return Shared();
   }
   return load(found, wanted, true);
@@ -280,8 +283,11 @@ absl::StatusOr<Shared> Pack::find_by_source(const Artifact& wanted) const {
     const Row found = row(i);
     if (found.key.source != wanted.key.source) break;
     read_ahead();
-    if ((found.flags & kPreferred) == 0 || !same_fields(found.source_fields, wanted.source_fields))
+    if ((found.flags & kPreferred) == 0) continue;
+    if (!same_fields(found.source_fields, wanted.source_fields)) {
+      KILN_RETURN_IF_ERROR(fields(found.source_fields).status());
       continue;
+    }
     return load(found, wanted, false);
   }
   return Shared();

@@ -15,6 +15,8 @@ namespace kiln::cli {
 absl::StatusOr<std::string> cache_folder();
 // The same as the cache's own code sees it.
 absl::StatusOr<std::unique_ptr<cache::CacheDir>> open_cache_folder();
+// FailedPrecondition where the folder could not keep what is built.
+absl::Status check_cache_keeps();
 
 // `kiln cache verify|gc` and `kiln cache export|import|keygen`.
 void add_cache_upkeep(CLI::App& cache, Session& session);

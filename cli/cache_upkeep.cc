@@ -16,10 +16,13 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <optional>
+#include <unistd.h>
 #include <vector>
 
 namespace kiln::cli {
@@ -172,6 +175,15 @@ absl::StatusOr<std::unique_ptr<cache::CacheDir>> open_cache_folder() {
   return std::make_unique<cache::CacheDir>(
       real_file_system(), path,
       cache::FolderRules{.group_shared = Runtime::instance().options().cache_group_shared});
+}
+
+absl::Status check_cache_keeps() {
+  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<cache::CacheDir> folder, open_cache_folder());
+  KILN_RETURN_IF_ERROR(folder->state());
+  if (::access(folder->path().c_str(), W_OK) == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrFormat("cache: %s must be writable, what is built is to be kept there: %s",
+                      folder->path(), std::strerror(errno)));
 }
 
 void add_cache_upkeep(CLI::App& cache, Session& session) {

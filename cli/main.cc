@@ -4,10 +4,15 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <fcntl.h>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -36,6 +41,20 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   if (!text.starts_with(could_not) || is == std::string::npos) return text;
   return text.substr(could_not.size(), is - could_not.size()) + " must be a number: got " +
          text.substr(is + 3);
+}
+
+// The name of an option or argument that was given an empty value, "" if there is none: a variable
+// that is not set, most likely, and not the absence of the option.
+std::string empty_option(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& value : option->results()) {
+      if (value.empty()) return option->get_name();
+    }
+  }
+  for (const CLI::App* command : app.get_subcommands()) {
+    if (std::string name = empty_option(*command); !name.empty()) return name;
+  }
+  return "";
 }
 
 void build_app(CLI::App& app, Session& session) {
@@ -87,17 +106,40 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "Run with --help for more information.\n");
     return static_cast<int>(Exit::usage);
   }
+  if (const std::string name = empty_option(app); !name.empty()) {
+    kiln::cli::report_error(session,
+                            absl::InvalidArgumentError(name + " must not be empty: got \"\""));
+    return static_cast<int>(Exit::usage);
+  }
   const absl::StatusOr<Exit> result = session.command();
   if (result.ok()) return static_cast<int>(*result);
   kiln::cli::report_error(session, result.status());
   return static_cast<int>(kiln::cli::exit_for(result.status()));
 }
 
+// Files opened later must not become stdin, stdout or stderr because those were closed. What is
+// written to such a place fails, as it would to a closed one.
+void fill_standard_files() {
+  for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(file, F_GETFD) < 0) (void)::open("/dev/null", O_RDONLY);
+  }
+}
+
+// An output that could not be written whole is no success.
+int with_output(int code) {
+  const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+  if (!lost) return code;
+  std::fprintf(stderr, "kiln: stdout must take all that is printed: %s\n", std::strerror(errno));
+  return code == 0 ? static_cast<int>(Exit::cannot_do) : code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  fill_standard_files();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond the limit is an error of its write
   try {
-    return run(argc, argv);
+    return with_output(run(argc, argv));
   } catch (const std::exception& e) {  // out of memory, most likely
     std::fprintf(stderr, "kiln: %s\n", e.what());
     return static_cast<int>(Exit::cannot_do);

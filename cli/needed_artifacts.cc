@@ -50,10 +50,11 @@ absl::Status add_call(Runtime& runtime, const NamedCall& call, const Place& plac
 absl::StatusOr<std::vector<std::shared_ptr<const cache::Artifact>>> needed_artifacts(
     Runtime& runtime, const std::string& file, const DeviceArguments& devices) {
   KILN_ASSIGN_OR_RETURN(const std::vector<NamedCall> calls, read_call_file(runtime, file));
-  KILN_ASSIGN_OR_RETURN(const std::vector<Place> places, places_of(runtime, devices, std::nullopt));
   Artifacts found;
   std::set<std::string> missing;
   for (const NamedCall& call : calls) {
+    KILN_ASSIGN_OR_RETURN(const std::vector<Place> places,
+                          places_of(runtime, devices, call.call.device));
     for (const Place& place : places) {
       const absl::Status status = add_call(runtime, call, place, found, missing);
       if (!status.ok()) missing.insert(call.name + " on " + place.name + ": " + message_of(status));

@@ -17,6 +17,23 @@ Exit exit_for(const absl::Status& status) {
   return is_usage ? Exit::usage : Exit::cannot_do;
 }
 
+namespace {
+
+// What a terminal can show: control characters of a message's values are named, not obeyed.
+std::string printable(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if ((static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t') || c == 127) {
+      out += absl::StrFormat("\\x%02x", static_cast<unsigned char>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 void report_error(const Session& session, const absl::Status& status) {
   if (session.json) {
     Json json;
@@ -24,7 +41,7 @@ void report_error(const Session& session, const absl::Status& status) {
     json["error"]["message"] = message_of(status);
     print_json(json);
   }
-  std::fprintf(stderr, "kiln: %s\n", message_of(status).c_str());
+  std::fprintf(stderr, "kiln: %s\n", printable(message_of(status)).c_str());
 }
 
 void print_json(const Json& json) { std::printf("%s\n", internal::dump(json, 2).c_str()); }

@@ -6,6 +6,7 @@
 #include "cli/cache_folder.h"
 #include "cli/output_file.h"
 #include "cli/tune.h"
+#include "runtime/json_text.h"
 #include "runtime/tools.h"
 
 #include <CLI/CLI.hpp>
@@ -149,6 +150,8 @@ absl::StatusOr<Exit> export_records(const Session& session, const std::string& p
 
 absl::StatusOr<Exit> import_records(const Session& session, const std::string& path) {
   KILN_ASSIGN_OR_RETURN(const std::string text, read_input(path));
+  if (const absl::Status bad = internal::check_json_text(text); !bad.ok())
+    return absl::InvalidArgumentError(path + ": " + message_of(bad));
   const Json list = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!list.is_array())
     return absl::InvalidArgumentError(path + ": must be a file that `kiln tune export` wrote");

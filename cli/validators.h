@@ -7,6 +7,7 @@
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ inline CLI::Validator at_least(double least) {
   return CLI::Validator(
       [least](const std::string& text) {
         double value = 0;
-        if (absl::SimpleAtod(text, &value) && value >= least) return std::string();
+        if (absl::SimpleAtod(text, &value) && std::isfinite(value) && value >= least)
+          return std::string();
         return absl::StrFormat("must be at least %g: got %s", least, text);
       },
       "");
@@ -27,7 +29,8 @@ inline CLI::Validator more_than(double bound) {
   return CLI::Validator(
       [bound](const std::string& text) {
         double value = 0;
-        if (absl::SimpleAtod(text, &value) && value > bound) return std::string();
+        if (absl::SimpleAtod(text, &value) && std::isfinite(value) && value > bound)
+          return std::string();
         return absl::StrFormat("must be more than %g: got %s", bound, text);
       },
       "");

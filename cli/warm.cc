@@ -1,5 +1,6 @@
 #include <kiln/runtime.h>
 
+#include "cli/cache_folder.h"
 #include "cli/call_arguments.h"
 #include "cli/device_arguments.h"
 #include "cli/help.h"
@@ -113,6 +114,7 @@ absl::StatusOr<Exit> warm(const Session& session, const WarmArguments& arguments
   Runtime& runtime = Runtime::instance();
   KILN_ASSIGN_OR_RETURN(const std::vector<NamedCall> calls,
                         read_calls(runtime, arguments.file, arguments.calls, arguments.max_calls));
+  if (!arguments.dry_run) KILN_RETURN_IF_ERROR(check_cache_keeps());
   const Interrupt interrupt;
   WarmJobs jobs(runtime);
   KILN_RETURN_IF_ERROR(jobs.plan(calls, arguments.devices, interrupt));

@@ -3,6 +3,7 @@
 #include <kiln/status.h>
 
 #include "base/log.h"
+#include "runtime/json_text.h"
 #include "runtime/op_core.h"
 #include "runtime/runtime_impl.h"
 
@@ -17,7 +18,8 @@ namespace {
 // A line without its execution parameters. Lines that are no calls stand for themselves.
 std::string identity_of(std::string_view line) {
   constexpr char kField[] = "execution_params";
-  if (line.find(kField) == std::string_view::npos) return std::string(line);
+  if (line.find(kField) == std::string_view::npos || !check_json_text(line).ok())
+    return std::string(line);
   Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return std::string(line);
   json.erase(kField);
@@ -25,7 +27,8 @@ std::string identity_of(std::string_view line) {
 }
 
 bool is_object(std::string_view line) {
-  return Json::parse(line, nullptr, /*allow_exceptions=*/false).is_object();
+  return check_json_text(line).ok() &&
+         Json::parse(line, nullptr, /*allow_exceptions=*/false).is_object();
 }
 
 }  // namespace

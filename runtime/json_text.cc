@@ -29,7 +29,34 @@ std::string reason_of(std::string_view what) {
 
 }  // namespace
 
+absl::Status check_json_text(std::string_view text) {
+  constexpr int kDeepest = 100;
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == 0) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("JSON: %s must be text: got a NUL", place(text, at + 1)));
+    }
+    if (in_string) {
+      if (c == '\\') ++at;
+      if (c == '"') in_string = false;
+      continue;
+    }
+    in_string = c == '"';
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (depth > kDeepest) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "JSON: %s must be nested at most %d deep: got one more", place(text, at + 1), kDeepest));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Json> parse_json(std::string_view text) {
+  KILN_RETURN_IF_ERROR(check_json_text(text));
   // The library keeps the last of two equal fields without a word, so they are counted while it
   // parses.
   std::vector<std::set<std::string>> open;

@@ -13,6 +13,10 @@
 
 namespace kiln::internal {
 
+// InvalidArgument: `text` is nested so deeply that a parser would run out of stack, or holds a NUL,
+// at which the parser would stop. What comes from outside passes this before it is parsed.
+KILN_EXPORT absl::Status check_json_text(std::string_view text);
+
 // The JSON value that `text` is, whole. InvalidArgument, with line and column: malformed, or a
 // field is given twice.
 KILN_EXPORT absl::StatusOr<Json> parse_json(std::string_view text);

@@ -1,6 +1,7 @@
 #include "runtime/tune_json.h"
 
 #include "runtime/call_json.h"
+#include "runtime/json_text.h"
 #include "runtime/tune_record.h"
 
 #include <absl/strings/str_format.h>
@@ -233,6 +234,8 @@ std::string problem_text(const Signature& signature, const CallArgs& args) {
 }
 
 absl::StatusOr<TuneRecord> parse_record(std::string_view text) {
+  if (const absl::Status bad = check_json_text(text); !bad.ok())
+    return absl::DataLossError("tuning record: " + message_of(bad));
   try {
     const Json json = Json::parse(text.begin(), text.end());
     if (!json.is_object() || !json.contains("kiln_tuning"))

@@ -93,9 +93,10 @@ class KilnTestCase(unittest.TestCase):
 
     def kiln(self, *words, stdin=None, env=None, **popen):
         words = [json.dumps(word) if isinstance(word, dict) else str(word) for word in words]
+        popen.setdefault("stdout", subprocess.PIPE)
         return Result(
             subprocess.run(
-                [KILN, *words], input=stdin, env=self.environment(env), capture_output=True, text=True, timeout=300, **popen
+                [KILN, *words], input=stdin, env=self.environment(env), stderr=subprocess.PIPE, text=True, timeout=300, **popen
             )
         )
 

@@ -104,6 +104,19 @@ class PacksTest(KilnTestCase):
         self.assertEqual((result.code, result.json["built"]), (0, 1))
         self.assertIn("format version must be 1, got 9", result.err)
 
+    def test_damage_that_only_the_fields_have_is_told(self):
+        self.ok("warm", CALL, *CUDA)
+        self.export()
+        with open(self.path("a.kpack"), "rb") as file:
+            pack = bytearray(file.read())
+        at = pack.index(b"extern \"C\"")  # of a source
+        pack[at] ^= 255
+        with open(self.path("bad.kpack"), "wb") as file:
+            file.write(pack)
+        result = self.kiln("check", "--calls", self.calls(CALL), *CUDA, "--pack", self.path("bad.kpack"), env=self.fresh())
+        self.assertEqual(result.code, 3)
+        self.assertIn("must have its checksum, got damaged bytes", result.err)
+
     def test_gc_keeps_the_limit(self):
         self.ok("warm", CALL, *CUDA)
         self.ok("warm", OTHER, *CUDA)

@@ -1,4 +1,5 @@
 import json
+import os
 
 from kiln_test_case import CALL, KilnTestCase, changed, main
 
@@ -63,7 +64,43 @@ class UsageTest(KilnTestCase):
         self.refused(2, "line 2, column", "explain", '{"op":\n}', "--arch", "90")
         self.refused(2, "line 1", "explain", "{" * 100000, "--arch", "90")
 
+    def test_json_from_outside_ends_no_parser(self):
+        deep = "[" * 60000 + "]" * 60000
+        self.refused(2, "nested at most 100 deep", "explain", '{"op":"LayerNormFwdOp","foo":' + deep + "}", "--arch", "90")
+        self.refused(2, "nested at most 100 deep", "tune", "import", self.write("deep.json", deep))
+        line = json.dumps(CALL)
+        for text in (line + "\0 garbage", line + "\0" + line):
+            self.refused(2, "must be text: got a NUL", "warm", "--arch", "90", "--calls", self.write("nul.jsonl", text + "\n"))
+
+    def test_an_empty_value_is_not_an_option_that_is_absent(self):
+        calls = self.write("calls.jsonl", json.dumps(CALL) + "\n")
+        self.refused(2, '--pack must not be empty: got ""', "check", "--calls", calls, "--arch", "90", "--pack", "")
+        self.refused(2, '--jobs must not be empty: got ""', "warm", CALL, "--arch", "90", "--jobs", "")
+        self.refused(2, 'OP must not be empty: got ""', "ops", "")
+
+    def test_output_that_is_lost_is_no_success(self):
+        for words in (["ops"], ["--help"], ["cache", "stats", "--json"]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                result = self.kiln(*words, stdout=full)
+            self.assertEqual(result.code, 3, words)
+            self.assertIn("stdout must take all that is printed: No space left on device", result.err)
+        # A file opened later must not take the place of a stdout that is closed.
+        trace = self.path("trace.json")
+        self.assertEqual(self.kiln("warm", CALL, "--arch", "90", stdout=None, env={"KILN_TRACE": trace},
+                                   preexec_fn=lambda: os.close(1)).code, 3)
+        with open(trace, encoding="utf-8") as file:
+            self.assertNotIn("identities:", file.read())
+
+    def test_warm_wants_a_cache_that_keeps_what_it_builds(self):
+        file = self.write("file", "")
+        self.refused(3, "there must be a disk cache in force", "warm", CALL, "--arch", "90", env={"KILN_CACHE_DIR": file})
+
+    def test_messages_do_not_command_a_terminal(self):
+        result = self.kiln("explain", {"op": "a\x1b[31mred"}, "--arch", "90")
+        self.assertIn("a\\x1b[31mred", result.err)
+
     def test_values_of_options_say_what_they_must_be(self):
+        self.refused(2, "must be at least 0: got inf", "tune", CALL, "--devices", "cpu", "--budget", "inf")
         self.refused(2, "--max-calls must be a number: got x", "warm", CALL, "--arch", "90", "--max-calls", "x")
         self.refused(2, "--jobs must be a number: got many", "warm", CALL, "--arch", "90", "--jobs", "many")
 
