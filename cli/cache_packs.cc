@@ -88,8 +88,9 @@ absl::StatusOr<Exit> export_pack(const Session& session, const PackArguments& ar
                         signing_key(arguments.key_file));
   if (const auto there = real_file_system().stat(arguments.path);
       there.ok() && there->type != FileType::regular) {
-    return absl::InvalidArgumentError("PACK must be the name of a file to write: got a folder, " +
-                                      arguments.path);
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "PACK must be the name of a file to write: got %s, %s",
+        there->type == FileType::directory ? "a folder" : "no regular file", arguments.path));
   }
   cache::PackContents contents;
   std::int64_t skipped = 0;

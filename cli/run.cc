@@ -98,10 +98,10 @@ void print_report(const ParsedCall& call, const Device& device, const RunReport&
     }
   }
   if (report.target == kBuiltin && all_found) std::printf("  nothing was built\n");
-  std::printf("  host       %s: tensors %s, build %s, load %s; opening the device %s\n",
+  std::printf("  host       %s: tensors %s, %s %s, load %s; opening the device %s\n",
               seconds_text(report.host_seconds).c_str(), seconds_text(report.fill_seconds).c_str(),
-              seconds_text(report.build_seconds).c_str(), seconds_text(report.load_seconds).c_str(),
-              seconds_text(report.open_seconds).c_str());
+              all_found ? "find" : "build", seconds_text(report.build_seconds).c_str(),
+              seconds_text(report.load_seconds).c_str(), seconds_text(report.open_seconds).c_str());
   std::printf("  device     %s", seconds_text(report.run_seconds).c_str());
   if (report.run_seconds > 0) {
     std::printf(" (%.1f GB/s", report.roofline.bytes / report.run_seconds * 1e-9);

@@ -81,7 +81,11 @@ absl::StatusOr<Json> parse_json(std::string_view text) {
     return absl::InvalidArgumentError(absl::StrFormat("JSON: %s must be well-formed: %s",
                                                       place(text, e.byte), reason_of(e.what())));
   } catch (const Json::exception& e) {  // a number too large for a double
-    return absl::InvalidArgumentError(absl::StrFormat("JSON: must be well-formed: %s", e.what()));
+    const std::string_view what = e.what();
+    const std::size_t bracket = what.find("] ");
+    return absl::InvalidArgumentError(
+        absl::StrFormat("JSON: must be well-formed: %s",
+                        std::string(bracket == what.npos ? what : what.substr(bracket + 2))));
   }
 }
 
