@@ -347,7 +347,8 @@ absl::Status OpCore::call_in_tree(Op& op, const CallView& view, const CallArgs& 
   // What is dropped after the call must not be at work.
   if (!resolved.kept && support.ok()) executed.Update((*support)->synchronize(view.stream()));
   KILN_RETURN_IF_ERROR(executed);
-  for (const auto& row : resolved.rows) keys.push_back(row->implementation->key);
+  if (options_.record_calls)
+    for (const auto& row : resolved.rows) keys.push_back(row->implementation->key);
   if (!key.empty() && !is_composite() && !resolved.stand_ins && resolved.kept)
     memory_.insert(key.data(), key.size(), kernels.data(), kernels.size());
   return absl::OkStatus();
