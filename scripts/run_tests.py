@@ -91,9 +91,6 @@ def run_preset(preset, args, totals):
     # The preset says what a sanitizer's runtime must know: the process's own runtime lives until the end, threads and
     # all, and children are forked that go on (both by design).
     command = [*before, "ctest", "--preset", preset, "-j", jobs, "--output-junit", report, "--timeout", "600"]
-    # A sanitizer's own runtime dies now and then, which is no fault of ours; ctest names what it runs again.
-    if preset in SKIPPED_LABELS:
-        command += ["--repeat", "until-pass:2"]
     if args.label:
         command += ["-L", args.label]
     elif preset in SKIPPED_LABELS:
