@@ -59,14 +59,15 @@ struct Task {
 };
 
 // Task `index` of a grid in which splits lie together, then tiles, then kv heads, then sequences.
-__device__ __forceinline__ Task task_at(const DecodeArgs& a, int64 index) {
+__device__ __forceinline__ Task task_at(const DecodeArgs& a, uint32 index) {
   Task task;
-  task.split = static_cast<int>(index % a.splits);
-  index /= a.splits;
+  const uint32 splits = static_cast<uint32>(a.splits), heads_kv = static_cast<uint32>(a.heads_kv);
+  task.split = static_cast<int>(index % splits);
+  index /= splits;
   task.first_head = static_cast<int>(index % tiles) * TILE;
   index /= tiles;
-  task.head_kv = static_cast<int>(index % a.heads_kv);
-  task.batch = index / a.heads_kv;
+  task.head_kv = static_cast<int>(index % heads_kv);
+  task.batch = index / heads_kv;
   const int64 keys = (a.seqlen_kv + a.splits - 1) / a.splits;
   task.begin = task.split * keys;
   task.end = task.begin + keys < a.seqlen_kv ? task.begin + keys : a.seqlen_kv;

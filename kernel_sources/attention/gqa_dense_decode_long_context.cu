@@ -46,14 +46,22 @@ __device__ __forceinline__ uint4 load_shared_16(const unsigned char* p) {
 // Keys [first, end) of one of k and v, up to TILE_KEYS of them, to `to`.
 __device__ __forceinline__ void copy_tile(unsigned char* to, const Q_DTYPE* rows, int64 stride,
                                           int64 first, int64 end) {
-  const uint32 base = static_cast<uint32>(__cvta_generic_to_shared(to));
-  constexpr int chunks = row_bytes / 16;
-  for (int c = static_cast<int>(threadIdx.x); c < TILE_KEYS * chunks; c += threads) {
-    const int row = c / chunks, at = c % chunks;
-    const bool present = first + row < end;
+  // A thread copies the same part of every `step`-th row: addresses advance by a constant.
+  constexpr int chunks = row_bytes / 16, step = threads / chunks;
+  static_assert(threads % chunks == 0 && TILE_KEYS % step == 0, "all threads copy alike");
+  const int part = static_cast<int>(threadIdx.x) % chunks;
+  int row = static_cast<int>(threadIdx.x) / chunks;
+  uint32 place = static_cast<uint32>(__cvta_generic_to_shared(to)) +
+                 static_cast<uint32>(row * pitch + part * 16);
+  const Q_DTYPE* from = rows + (first + row) * stride + part * 8;
+  const int keys = end - first < TILE_KEYS ? static_cast<int>(end - first) : TILE_KEYS;
+#pragma unroll
+  for (int i = 0; i < TILE_KEYS / step; ++i) {
     // Where there is no key the address is that of one there is: nothing is read from it.
-    const Q_DTYPE* from = rows + (present ? first + row : first) * stride + at * 8;
-    copy_16(base + row * pitch + at * 16, from, present);
+    copy_16(place, row < keys ? from : rows, row < keys);
+    row += step;
+    place += step * pitch;
+    from += step * stride;
   }
 }
 
@@ -160,6 +168,7 @@ extern "C" __global__ void __launch_bounds__(GROUP * 32)
     gqa_dense_decode_long_context(const kiln::attention::DecodeArgs args) {
   using namespace kiln::attention;
   using kiln::int64;
+  using kiln::uint32;
   extern __shared__ __align__(16) unsigned char tiles[];
   __shared__ __align__(16) float q[GROUP][DIM];
   __shared__ float weights[GROUP][TILE_KEYS];
@@ -168,9 +177,13 @@ extern "C" __global__ void __launch_bounds__(GROUP * 32)
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const Q_DTYPE* k = static_cast<const Q_DTYPE*>(args.k) + head_kv * args.k_head_stride;
   const Q_DTYPE* v = static_cast<const Q_DTYPE*>(args.v) + head_kv * args.v_head_stride;
-  const int64 all_tiles = (args.seqlen_kv + TILE_KEYS - 1) / TILE_KEYS;
-  const int64 first_tile = all_tiles * split / args.splits,
-              end_tile = all_tiles * (split + 1) / args.splits;
+  // Tiles * s / splits, in numbers of 32 bits: their division takes a tenth of the code.
+  const auto first_tile_of = [&](uint32 s) -> int64 {
+    const uint32 splits = static_cast<uint32>(args.splits);
+    const uint32 all = static_cast<uint32>((args.seqlen_kv + TILE_KEYS - 1) / TILE_KEYS);
+    return static_cast<int64>(all / splits) * s + all % splits * s / splits;
+  };
+  const int64 first_tile = first_tile_of(split), end_tile = first_tile_of(split + 1);
 
   const auto fetch = [&](int64 tile) {
     if (tile < end_tile) {

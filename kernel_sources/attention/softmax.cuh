@@ -17,7 +17,8 @@ __device__ __forceinline__ float minus_infinity() { return __uint_as_float(0xff8
 // A score to base 2, from q . k with all scales in it.
 __device__ __forceinline__ float score_of(float dot) {
   constexpr float cap = static_cast<float>(SOFTCAP);
-  if constexpr (cap > 0) dot = cap * tanhf(dot / cap);
+  constexpr float divisor = cap > 0 ? cap : 1.0f;  // no division by zero where there is none
+  if constexpr (cap > 0) dot = cap * tanhf(dot / divisor);
   return dot * log2_e;
 }
 
