@@ -24,6 +24,8 @@
 namespace kiln {
 namespace {
 
+constexpr std::uint64_t kImplicitCapture = ~std::uint64_t{0};  // no capture of its own
+
 CUstream handle_of(const Stream& stream) { return static_cast<CUstream>(stream.handle); }
 
 // An event with timing; destroyed with the scope.
@@ -97,6 +99,7 @@ class CudaSupport : public DeviceSupport {
   }
 
   absl::StatusOr<bool> is_capturing(const Stream& stream) override;
+  absl::StatusOr<std::uint64_t> capture_id(const Stream& stream) override;
 
   absl::StatusOr<void*> allocate(const Stream& stream, std::size_t bytes) override {
     KILN_ASSIGN_OR_RETURN(const Use use, use_of(stream.device.index));
@@ -226,18 +229,25 @@ absl::StatusOr<DeviceFacts> CudaSupport::facts(int index) {
 }
 
 absl::StatusOr<bool> CudaSupport::is_capturing(const Stream& stream) {
+  KILN_ASSIGN_OR_RETURN(const std::uint64_t id, capture_id(stream));
+  return id != 0;
+}
+
+absl::StatusOr<std::uint64_t> CudaSupport::capture_id(const Stream& stream) {
   KILN_ASSIGN_OR_RETURN(const Use use, use_of(stream.device.index));
   const ScopedContext current(use.driver, use.context);
   CUstreamCaptureStatus state = CU_STREAM_CAPTURE_STATUS_NONE;
   CUresult result = current.result();
-  if (result == CUDA_SUCCESS) result = use.driver.stream_is_capturing(handle_of(stream), &state);
+  cuuint64_t id = 0;
+  if (result == CUDA_SUCCESS)
+    result = use.driver.stream_get_capture_info(handle_of(stream), &state, &id);
   // The legacy stream while a stream that waits for it captures: work on it would break that
   // capture, which the question did not.
-  if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return true;
+  if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT) return kImplicitCapture;
   KILN_RETURN_IF_ERROR(use.driver.status(
       result,
       absl::StrFormat("cuda:%d: asking whether a stream is captured", stream.device.index)));
-  return state != CU_STREAM_CAPTURE_STATUS_NONE;
+  return state == CU_STREAM_CAPTURE_STATUS_NONE ? 0 : std::uint64_t{id};
 }
 
 absl::Status CudaSupport::synchronize(const Stream& stream) {

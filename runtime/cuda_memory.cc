@@ -26,6 +26,18 @@ std::string free_memory(const CudaDriver& driver, const CudaContext& context) {
   return absl::StrFormat("; %d of the device's %d bytes are free", free, total);
 }
 
+// Memory that is there while a stream captures and after: on the stream itself it would be the
+// graph's, and gone outside of it.
+CUresult allocate_beside(const CudaDriver& driver, CUdeviceptr* address, std::size_t bytes) {
+  CUstream beside = nullptr;
+  CUresult result = driver.stream_create(&beside, CU_STREAM_NON_BLOCKING);
+  if (result != CUDA_SUCCESS) return result;
+  result = driver.mem_alloc_async(address, bytes, beside);
+  if (result == CUDA_SUCCESS) result = driver.stream_synchronize(beside);
+  const CUresult destroyed = driver.stream_destroy(beside);
+  return result == CUDA_SUCCESS ? destroyed : result;
+}
+
 }  // namespace
 
 absl::StatusOr<void*> allocate_cuda(const CudaDriver& driver, const CudaContext& context,
@@ -33,9 +45,14 @@ absl::StatusOr<void*> allocate_cuda(const CudaDriver& driver, const CudaContext&
   if (bytes == 0) return nullptr;
   CUdeviceptr address = 0;
   const absl::Status status = in_context(driver, context, "allocating", bytes, [&] {
-    if (context.has_memory_pools) return driver.mem_alloc_async(&address, bytes, stream);
     const RelaxedCapture relaxed(driver);
-    return driver.mem_alloc(&address, bytes);
+    if (!context.has_memory_pools) return driver.mem_alloc(&address, bytes);
+    CUstreamCaptureStatus state = CU_STREAM_CAPTURE_STATUS_NONE;
+    cuuint64_t id = 0;
+    const CUresult asked = driver.stream_get_capture_info(stream, &state, &id);
+    if (asked == CUDA_SUCCESS && state == CU_STREAM_CAPTURE_STATUS_NONE)
+      return driver.mem_alloc_async(&address, bytes, stream);
+    return allocate_beside(driver, &address, bytes);
   });
   if (absl::IsResourceExhausted(status)) {
     return absl::ResourceExhaustedError(message_of(status) + free_memory(driver, context));

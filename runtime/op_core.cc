@@ -355,14 +355,19 @@ absl::Status OpCore::call_in_tree(Op& op, const CallView& view, const CallArgs& 
 }
 
 absl::StatusOr<void*> OpCore::workspace(const Stream& stream, std::size_t bytes) {
-  MutexLock lock(mutex_);
   // A sweep has scratch memory of its own: other threads' calls go on meanwhile.
   const Device device = internal::real_device(stream.device);
   const bool is_sweep = !(device == stream.device);
-  Scratches& scratch = scratch_[{to_string(stream.device), is_sweep ? nullptr : stream.handle}];
+  KILN_ASSIGN_OR_RETURN(DeviceSupport * support, runtime_.device_support(device.type));
+  ScratchOwner owner{stream.device.type.id(), stream.device.index, nullptr, 0};
+  if (!is_sweep) {
+    owner.stream = stream.handle;
+    KILN_ASSIGN_OR_RETURN(owner.capture, support->capture_id(stream));
+  }
+  MutexLock lock(mutex_);
+  Scratches& scratch = scratch_[owner];
   if (!scratch.blocks.empty() && scratch.blocks.back().second >= bytes)
     return scratch.blocks.back().first;
-  KILN_ASSIGN_OR_RETURN(DeviceSupport * support, runtime_.device_support(device.type));
   KILN_ASSIGN_OR_RETURN(void* data, support->allocate(Stream{device, stream.handle}, bytes));
   scratch.device = device;
   scratch.blocks.emplace_back(data, bytes);

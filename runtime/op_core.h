@@ -108,14 +108,21 @@ class OpCore {
   internal::OpTuning tuning_;
   Op* op_ = nullptr;
 
-  // Scratch memory of one stream: the last block is in use, older ones may still be named by
-  // captured graphs.
+  // Whose scratch memory: a stream's, or that of a graph captured on it, which may run beside the
+  // stream's calls and beside other graphs.
+  struct ScratchOwner {
+    std::uint8_t device_type, device_index;
+    void* stream;
+    std::uint64_t capture;
+    friend auto operator<=>(const ScratchOwner&, const ScratchOwner&) = default;
+  };
+  // The last block is in use, older ones may still be named by captured graphs.
   struct Scratches {
     Device device;
     std::vector<std::pair<void*, std::size_t>> blocks;
   };
   mutable Mutex mutex_;
-  std::map<std::pair<std::string, void*>, Scratches> scratch_ ABSL_GUARDED_BY(mutex_);
+  std::map<ScratchOwner, Scratches> scratch_ ABSL_GUARDED_BY(mutex_);
   std::optional<CallRecord> last_call_ ABSL_GUARDED_BY(mutex_);
   std::unordered_set<Hash128, Hash128Hasher> recorded_ ABSL_GUARDED_BY(mutex_);
 };

@@ -11,8 +11,8 @@ std::vector<Program> CpuLayerNormKernel::programs(const DeviceFacts& /*facts*/,
 }
 
 absl::Status CpuLayerNormKernel::forward(const Stream& stream, const Tensor& x,
-                                         const Tensor& weight, const Tensor& bias,
-                                         const Tensor& y) const {
+                                         const Tensor& weight, const Tensor& bias, const Tensor& y,
+                                         void* /*workspace*/) const {
   const Loaded& here = loaded(stream);
   const std::int64_t rows = x.shape[0], n = x.shape[1], stride = x.strides[0];
   if (rows == 0) return absl::OkStatus();

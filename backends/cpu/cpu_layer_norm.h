@@ -31,7 +31,7 @@ class CpuLayerNormKernel final : public Kernel, public LayerNormFwdInterface {
   }
 
   absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight,
-                       const Tensor& bias, const Tensor& y) const override;
+                       const Tensor& bias, const Tensor& y, void* workspace) const override;
 
  private:
   const DType dtype_;

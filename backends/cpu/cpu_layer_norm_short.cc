@@ -15,7 +15,7 @@ std::vector<Program> CpuLayerNormShortKernel::programs(const DeviceFacts& /*fact
 
 absl::Status CpuLayerNormShortKernel::forward(const Stream& stream, const Tensor& x,
                                               const Tensor& weight, const Tensor& bias,
-                                              const Tensor& y) const {
+                                              const Tensor& y, void* /*workspace*/) const {
   const Loaded& here = loaded(stream);
   const std::int64_t rows = x.shape[0], stride = x.strides[0];
   if (rows == 0) return absl::OkStatus();

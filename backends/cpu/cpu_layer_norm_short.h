@@ -38,7 +38,7 @@ class CpuLayerNormShortKernel final : public Kernel, public LayerNormFwdInterfac
   }
 
   absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight,
-                       const Tensor& bias, const Tensor& y) const override;
+                       const Tensor& bias, const Tensor& y, void* workspace) const override;
 
  private:
   const std::int64_t n_;

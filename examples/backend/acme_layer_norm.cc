@@ -51,7 +51,7 @@ class LayerNormTargetKernel final : public kiln::TargetKernel {
 
 absl::Status HostLayerNormKernel::forward(const kiln::Stream&, const kiln::Tensor& x,
                                           const kiln::Tensor& weight, const kiln::Tensor& bias,
-                                          const kiln::Tensor& y) const {
+                                          const kiln::Tensor& y, void* /*workspace*/) const {
   normalize(floats(&x), floats(&weight), floats(&bias), static_cast<float*>(y.data),
             {x.shape[0], x.shape[1], x.strides[0]}, eps_);
   return absl::OkStatus();

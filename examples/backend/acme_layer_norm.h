@@ -35,8 +35,8 @@ class HostLayerNormKernel final : public kiln::Kernel, public kiln::LayerNormFwd
     return {};
   }
   absl::Status forward(const kiln::Stream& stream, const kiln::Tensor& x,
-                       const kiln::Tensor& weight, const kiln::Tensor& bias,
-                       const kiln::Tensor& y) const override;
+                       const kiln::Tensor& weight, const kiln::Tensor& bias, const kiln::Tensor& y,
+                       void* workspace) const override;
 
  private:
   const double eps_;

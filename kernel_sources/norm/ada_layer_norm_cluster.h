@@ -7,7 +7,7 @@
 namespace kiln {
 
 // Adaptive LayerNorm, a cluster of blocks for each row.
-class AdaLayerNormClusterKernel final : public AdaLayerNormRows<LatencyClusterRows> {
+class AdaLayerNormClusterKernel final : public AdaLayerNormRows<ClusterRows> {
  public:
   static Entry<AdaLayerNormClusterKernel> entry_for(const LayerNormCall& call) {
     return row_norm_entry<AdaLayerNormClusterKernel>(call);

@@ -7,7 +7,7 @@
 namespace kiln {
 
 // Adaptive LayerNorm with a gate, a cluster of blocks for each row.
-class AdaLayerNormZeroClusterKernel final : public AdaLayerNormZeroRows<LatencyClusterRows> {
+class AdaLayerNormZeroClusterKernel final : public AdaLayerNormZeroRows<ClusterRows> {
  public:
   static Entry<AdaLayerNormZeroClusterKernel> entry_for(const LayerNormCall& call) {
     return row_norm_entry<AdaLayerNormZeroClusterKernel>(call);

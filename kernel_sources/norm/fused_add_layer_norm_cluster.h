@@ -7,7 +7,7 @@
 namespace kiln {
 
 // LayerNorm of x + residual, a cluster of blocks for each row.
-class FusedAddLayerNormClusterKernel final : public FusedAddLayerNormRows<LatencyClusterRows> {
+class FusedAddLayerNormClusterKernel final : public FusedAddLayerNormRows<ClusterRows> {
  public:
   static Entry<FusedAddLayerNormClusterKernel> entry_for(const LayerNormCall& call) {
     return row_norm_entry<FusedAddLayerNormClusterKernel>(call);

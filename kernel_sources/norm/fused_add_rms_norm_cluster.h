@@ -7,7 +7,7 @@
 namespace kiln {
 
 // RMSNorm of x + residual, a cluster of blocks for each row.
-class FusedAddRMSNormClusterKernel final : public FusedAddRMSNormRows<LatencyClusterRows> {
+class FusedAddRMSNormClusterKernel final : public FusedAddRMSNormRows<ClusterRows> {
  public:
   static Entry<FusedAddRMSNormClusterKernel> entry_for(const LayerNormCall& call) {
     return row_norm_entry<FusedAddRMSNormClusterKernel>(call);

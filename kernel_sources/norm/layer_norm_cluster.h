@@ -7,9 +7,8 @@
 namespace kiln {
 
 // LayerNorm, a cluster of blocks for each row.
-class LayerNormClusterKernel final : public LayerNormRows<LongClusterRows> {
+class LayerNormClusterKernel final : public LayerNormRows<ClusterRows> {
  public:
-  static constexpr auto preferred_over = keys("layer_norm_cluster_stream");
   static Entry<LayerNormClusterKernel> entry_for(const LayerNormCall& call) {
     return row_norm_entry<LayerNormClusterKernel>(call);
   }

@@ -4,6 +4,10 @@
 
 namespace kiln::inline v1 {
 
+std::size_t LayerNormFwdInterface::workspace_bytes(const LayerNormCall& call) {
+  return row_queue_bytes(call);
+}
+
 Signature LayerNormFwdOp::signature() {
   Signature s = row_norm_signature("LayerNormFwdOp");
   s.inputs.push_back(factor_input("weight"));
@@ -32,9 +36,15 @@ absl::StatusOr<std::vector<KernelCall>> LayerNormFwdOp::plan_call(const CallArgs
 
 absl::Status LayerNormFwdOp::execute(const CallView& call) {
   const Tensor none{};
+  const std::size_t bytes =
+      LayerNormFwdInterface::workspace_bytes({.n = n_, .dtype = call.input(0).dtype});
+  void* scratch = nullptr;
+  if (bytes > 0) {
+    KILN_ASSIGN_OR_RETURN(scratch, workspace(call.stream(), bytes));
+  }
   return call.kernel<LayerNormFwdInterface>(0).forward(
       call.stream(), rows_view(call.input(0), trailing_), call.has_input(1) ? call.input(1) : none,
-      call.has_input(2) ? call.input(2) : none, rows_view(call.output(0), trailing_));
+      call.has_input(2) ? call.input(2) : none, rows_view(call.output(0), trailing_), scratch);
 }
 
 absl::Status LayerNormFwdOp::forward(const Stream& stream, const Tensor& x, const Tensor* weight,

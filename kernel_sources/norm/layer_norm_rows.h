@@ -17,9 +17,9 @@ class LayerNormRows : public Placement, public LayerNormFwdInterface {
       : Placement(kLayerNormForm, {dtype, n, vec, eps, has_weight, has_bias}) {}
 
   absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight,
-                       const Tensor& bias, const Tensor& y) const override {
-    return this->launch_rows(stream, x.shape[0], x.data, weight.data, bias.data, y.data, x.shape[0],
-                             x.strides[0]);
+                       const Tensor& bias, const Tensor& y, void* workspace) const override {
+    return this->launch_rows(stream, workspace, x.shape[0], x.data, weight.data, bias.data, y.data,
+                             x.shape[0], x.strides[0]);
   }
 };
 

@@ -7,7 +7,7 @@
 namespace kiln {
 
 // RMSNorm, a cluster of blocks for each row.
-class RMSNormClusterKernel final : public RMSNormRows<LatencyClusterRows> {
+class RMSNormClusterKernel final : public RMSNormRows<ClusterRows> {
  public:
   static Entry<RMSNormClusterKernel> entry_for(const LayerNormCall& call) {
     return row_norm_entry<RMSNormClusterKernel>(call);

@@ -4,6 +4,10 @@
 
 namespace kiln::inline v1 {
 
+std::size_t RMSNormFwdInterface::workspace_bytes(const LayerNormCall& call) {
+  return row_queue_bytes(call);
+}
+
 Signature RMSNormFwdOp::signature() {
   Signature s = row_norm_signature("RMSNormFwdOp");
   s.inputs.push_back(factor_input("weight"));
@@ -31,9 +35,15 @@ absl::StatusOr<std::vector<KernelCall>> RMSNormFwdOp::plan_call(const CallArgs& 
 
 absl::Status RMSNormFwdOp::execute(const CallView& call) {
   const Tensor none{};
+  const std::size_t bytes =
+      RMSNormFwdInterface::workspace_bytes({.n = n_, .dtype = call.input(0).dtype});
+  void* scratch = nullptr;
+  if (bytes > 0) {
+    KILN_ASSIGN_OR_RETURN(scratch, workspace(call.stream(), bytes));
+  }
   return call.kernel<RMSNormFwdInterface>(0).forward(
       call.stream(), rows_view(call.input(0), trailing_), call.has_input(1) ? call.input(1) : none,
-      rows_view(call.output(0), trailing_));
+      rows_view(call.output(0), trailing_), scratch);
 }
 
 absl::Status RMSNormFwdOp::forward(const Stream& stream, const Tensor& x, const Tensor* weight,

@@ -21,9 +21,9 @@ class RMSNormRows : public Placement, public RMSNormFwdInterface {
   RMSNormRows(DType dtype, std::int64_t n, int vec, double eps, bool has_weight, bool has_bias)
       : Placement(kRMSNormForm, {dtype, n, vec, eps, has_weight, has_bias}) {}
 
-  absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight,
-                       const Tensor& y) const override {
-    return this->launch_rows(stream, x.shape[0], x.data, weight.data, y.data, x.shape[0],
+  absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight, const Tensor& y,
+                       void* workspace) const override {
+    return this->launch_rows(stream, workspace, x.shape[0], x.data, weight.data, y.data, x.shape[0],
                              x.strides[0]);
   }
 };

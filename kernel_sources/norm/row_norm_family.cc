@@ -30,12 +30,14 @@
 #include "layer_norm.h"
 #include "layer_norm_cluster.h"
 #include "layer_norm_cluster_stream.h"
+#include "layer_norm_queue.h"
 #include "layer_norm_stream.h"
 #include "layer_norm_warp.h"
 #include "reference.h"
 #include "rms_norm.h"
 #include "rms_norm_cluster.h"
 #include "rms_norm_cluster_stream.h"
+#include "rms_norm_queue.h"
 #include "rms_norm_stream.h"
 #include "rms_norm_warp.h"
 
@@ -62,9 +64,11 @@ void register_row_norms(Registry& registry) {
   add_form<LayerNormFwdOp, LayerNormKernel, LayerNormWarpKernel, LayerNormClusterKernel,
            LayerNormStreamKernel, LayerNormClusterStreamKernel>(registry, "layer_norm",
                                                                 layer_norm_reference);
+  registry.add<LayerNormFwdOp, LayerNormQueueKernel>("layer_norm_queue");
   add_form<RMSNormFwdOp, RMSNormKernel, RMSNormWarpKernel, RMSNormClusterKernel,
            RMSNormStreamKernel, RMSNormClusterStreamKernel>(registry, "rms_norm",
                                                             rms_norm_reference);
+  registry.add<RMSNormFwdOp, RMSNormQueueKernel>("rms_norm_queue");
   add_form<FusedAddLayerNormFwdOp, FusedAddLayerNormKernel, FusedAddLayerNormWarpKernel,
            FusedAddLayerNormClusterKernel, FusedAddLayerNormStreamKernel,
            FusedAddLayerNormClusterStreamKernel>(registry, "fused_add_layer_norm",

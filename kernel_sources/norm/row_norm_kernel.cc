@@ -25,18 +25,9 @@ std::vector<std::string> headers_of(std::string_view placement) {
       "kernel_sources/device/reduce.cuh", std::string(kFolder) + "constants.cuh",
       std::string(kFolder) + "row.cuh"};
   if (placement == "row_cluster_stream") headers.push_back(std::string(kFolder) + "row_stream.cuh");
+  if (placement == "row_queue") headers.push_back("kernel_sources/device/bulk.cuh");
   headers.push_back(std::string(kFolder) + std::string(placement) + ".cuh");
   return headers;
-}
-
-// Rows a block and the loop over them go together: one is nothing without the other.
-void tidy(Config& config) {
-  if (config["rows_per_block"] == 0) return;  // a placement without the choice
-  if (config["loop"] == 0) {
-    config.set("rows_per_block", 1);
-  } else if (config["rows_per_block"] == 1) {
-    config.set("rows_per_block", config["cluster"] == 0 ? 2 : 16);
-  }
 }
 
 void add_new(std::vector<Config>& configs, Config config) {
@@ -97,7 +88,7 @@ std::vector<Config> RowNormKernel::autotune_configs(const DeviceFacts& facts) co
   const auto lists = choices(facts);
   std::vector<Config> configs = {base};
   const auto add = [&](Config config) {
-    tidy(config);
+    tidy(config, facts);
     if (can_run(config, facts)) add_new(configs, std::move(config));
   };
   for (const auto& [name, values] : lists) {
@@ -114,6 +105,16 @@ std::vector<Config> RowNormKernel::autotune_configs(const DeviceFacts& facts) co
     }
   }
   return configs;
+}
+
+void RowNormKernel::tidy(Config& config, const DeviceFacts& /*facts*/) const {
+  // Rows a block and the loop over them go together: one is nothing without the other.
+  if (config["rows_per_block"] == 0) return;  // a placement without the choice
+  if (config["loop"] == 0) {
+    config.set("rows_per_block", 1);
+  } else if (config["rows_per_block"] == 1) {
+    config.set("rows_per_block", config["cluster"] == 0 ? 2 : 16);
+  }
 }
 
 bool RowNormKernel::can_run(const Config& config, const DeviceFacts& facts) const {

@@ -81,6 +81,8 @@ class RowNormKernel : public Kernel {
   // Whether a program can be made of `config`: the static_asserts of the device code, and the
   // shared memory there is.
   virtual bool can_run(const Config& config, const DeviceFacts& facts) const;
+  // Makes a configuration of which one value was changed whole again.
+  virtual void tidy(Config& config, const DeviceFacts& facts) const;
   // Accesses that one thread holds of a row; 0 for a placement that holds none.
   virtual std::int64_t held_packs(const Config& /*config*/) const { return 0; }
 
@@ -91,6 +93,12 @@ class RowNormKernel : public Kernel {
     absl::StatusOr<LaunchShape> shape = launch_shape(here, rows);
     if (!shape.ok()) return shape.status();
     return launch(here, 0, stream, *shape, args...);
+  }
+  // The same for an interface with a workspace, which most placements do without.
+  template <class... A>
+  absl::Status launch_rows(const Stream& stream, void* /*workspace*/, std::int64_t rows,
+                           const A&... args) const {
+    return launch_rows(stream, rows, args...);
   }
 
   bool has_factors() const { return facts_.has_weight || facts_.has_bias; }

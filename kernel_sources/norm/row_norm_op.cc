@@ -1,5 +1,6 @@
 #include "row_norm_op.h"
 
+#include "row_placements.h"
 #include "rows.h"
 
 #include <absl/strings/str_format.h>
@@ -72,6 +73,10 @@ absl::StatusOr<LayerNormCall> plan_rows(const Signature& signature, const CallAr
   }
   call.where.device = args.inputs[0]->spec.device;
   return call;
+}
+
+std::size_t row_queue_bytes(const LayerNormCall& call) {
+  return QueueRows::serves_rows_of(call.n * size_of(call.dtype)) ? sizeof(std::uint64_t) : 0;
 }
 
 Tensor rows_view(const Tensor& tensor, int trailing) {

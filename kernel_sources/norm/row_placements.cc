@@ -9,8 +9,8 @@ constexpr std::int64_t kWarpBytes = 1024;      // more than that a lane does not
 constexpr std::int64_t kBlockBytes = 32768;    // half of the registers of 1024 threads
 constexpr std::int64_t kBlockPacks = 8192;     // 8 accesses a thread
 constexpr std::int64_t kLatencyBytes = 16384;  // from here on a cluster is faster for one row alone
-constexpr std::int64_t kClusterSliceBytes = 65536;  // of a row that one block of a cluster holds
-constexpr std::int64_t kLongClusterBytes = 8 * kClusterSliceBytes;
+constexpr std::int64_t kQueueSliceBytes = 65536;  // of a row that 512 threads hold at ease
+constexpr std::int64_t kQueueBytes = 32 * kQueueSliceBytes;  // with an effort, and 16 blocks
 constexpr std::int64_t kStreamSliceBytes =
     131072;  // of a row that one block of a cluster reads twice
 
@@ -221,7 +221,7 @@ bool ClusterRows::can_run(const Config& config, const DeviceFacts& facts) const 
          RowNormKernel::can_run(config, facts);
 }
 
-Refusal LatencyClusterRows::refusal(const LayerNormCall& call) {
+Refusal ClusterRows::refusal(const LayerNormCall& call) {
   if (bytes_of(call) < kLatencyBytes) {
     return refuse("serves rows of at least ", kLatencyBytes,
                   " bytes: below, a cluster's barrier takes longer than it saves, got ",
@@ -232,7 +232,7 @@ Refusal LatencyClusterRows::refusal(const LayerNormCall& call) {
   return BlockRows::refusal(call);
 }
 
-Config LatencyClusterRows::default_config(const DeviceFacts& /*facts*/) const {
+Config ClusterRows::default_config(const DeviceFacts& /*facts*/) const {
   return {{"cluster", 8},
           {"threads", 256},
           {"loop", 0},
@@ -243,33 +243,73 @@ Config LatencyClusterRows::default_config(const DeviceFacts& /*facts*/) const {
           {"rows_per_block", 1}};
 }
 
-Refusal LongClusterRows::refusal(const LayerNormCall& call) {
-  if (bytes_of(call) <= kClusterSliceBytes) {
-    return refuse("serves rows of more than ", kClusterSliceBytes,
-                  " bytes: one block reads less as fast, got ", bytes_of(call));
-  }
-  if (bytes_of(call) > kLongClusterBytes) {
-    return refuse("serves rows of at most ", kLongClusterBytes, " bytes, which 8 blocks hold, got ",
-                  bytes_of(call));
+bool QueueRows::serves_rows_of(std::int64_t bytes) {
+  return bytes > kBlockBytes && bytes <= kQueueBytes;
+}
+
+Refusal QueueRows::refusal(const LayerNormCall& call) {
+  if (!serves_rows_of(bytes_of(call))) {
+    return refuse("serves rows of more than ", kBlockBytes, " and at most ", kQueueBytes,
+                  " bytes, which 16 blocks hold, got ", bytes_of(call));
   }
   if (Refusal base = RowNormKernel::refusal(call)) return base;
   if (vec_of(call) * size_of(call.dtype) != 16) {
-    return refuse("serves accesses of 16 bytes: narrower ones fill the registers, got ",
+    return refuse("serves accesses of 16 bytes, which copies bring, got ",
                   vec_of(call) * size_of(call.dtype));
   }
   return serves;
 }
 
-Config LongClusterRows::default_config(const DeviceFacts& facts) const {
-  // 16 accesses of a row a thread, and the next row's under way, fill the registers of 256 threads.
-  const std::int64_t cluster = power_of_two_from(ceil_div(row().bytes(), kClusterSliceBytes));
-  Config config{{"cluster", cluster}, {"threads", 256},     {"loop", 2},
-                {"early", 0},         {"load_hint", 0},     {"store_hint", 0},
-                {"blocks_per_sm", 1}, {"rows_per_block", 8}};
-  if (!has_factors()) return config;
-  Config shared = config;
-  shared.set("early", 2);
-  return can_run(shared, facts) ? shared : config;
+std::vector<Program> QueueRows::programs(const DeviceFacts& facts, const Config& config) const {
+  std::vector<Program> programs = RowNormKernel::programs(facts, config);
+  programs[0].kernels.push_back(programs[0].kernels[0] + "_begin");
+  return programs;
+}
+
+Config QueueRows::default_config(const DeviceFacts& facts) const {
+  const std::int64_t slices = ceil_div(row().bytes(), kQueueSliceBytes);
+  Config config{{"cluster", std::min<std::int64_t>(16, power_of_two_from(slices))},
+                {"threads", 512},
+                {"blocks_per_sm", 1},
+                {"early", 0},
+                {"load_hint", 0},
+                {"store_hint", 0}};
+  tidy(config, facts);
+  return config;
+}
+
+std::int64_t QueueRows::blocks(const Config& config, int sm_count, std::int64_t rows) const {
+  const std::int64_t clusters = sm_count * config["blocks_per_sm"] / config["cluster"];
+  return config["cluster"] * std::min(rows, std::max<std::int64_t>(1, clusters));
+}
+
+std::int64_t QueueRows::smem_bytes(const Config& config) const {
+  return (config["ahead"] + config["factors"] * held_packs(config)) * config["threads"] * 16;
+}
+
+// All of the next row and of weight and bias, where there is room; else the weight, and as much of
+// the next row as was best of 1048576 elements (README.md).
+void QueueRows::tidy(Config& config, const DeviceFacts& facts) const {
+  const std::int64_t held = held_packs(config);
+  config.set("ahead", held);
+  config.set("factors", std::int64_t{row().has_weight} + std::int64_t{row().has_bias});
+  if (can_run(config, facts)) return;
+  config.set("ahead", std::max<std::int64_t>(1, held / (form().centred ? 2 : 4)));
+  config.set("factors", std::min<std::int64_t>(1, config["factors"]));
+}
+
+RowChoices QueueRows::choices(const DeviceFacts& /*facts*/) const {
+  return {{"cluster", {1, 2, 4, 8, 16}}, {"threads", {256, 512}}, {"blocks_per_sm", {1, 2}}};
+}
+
+std::int64_t QueueRows::held_packs(const Config& config) const {
+  return ceil_div(ceil_div(row().packs(), config["cluster"]), config["threads"]);
+}
+
+bool QueueRows::can_run(const Config& config, const DeviceFacts& facts) const {
+  constexpr std::int64_t shared = 2048;  // at most, beside what is dynamic: QueueShared
+  return held_packs(config) <= 16 && row().packs() >= config["cluster"] &&
+         (smem_bytes(config) + shared) * config["blocks_per_sm"] <= facts.smem_budget;
 }
 
 Refusal ClusterStreamRows::refusal(const LayerNormCall& call) {

@@ -51,8 +51,15 @@ class StreamRows : public RowNormKernel {
   RowChoices choices(const DeviceFacts& facts) const override;
 };
 
-// A cluster of blocks for a row, which they hold in registers together: the base of the two below.
+// A cluster of blocks for a row that a block could hold, so that one row alone is done sooner. With
+// many rows a block for each is faster, and the number of rows must not choose: a user who knows
+// asks for it (OpOptions::prefer).
 class ClusterRows : public RowNormKernel {
+ public:
+  static constexpr auto supported_archs = archs(90, 100, 120);
+  static Refusal refusal(const LayerNormCall& call);
+  Config default_config(const DeviceFacts& facts) const override;
+
  protected:
   ClusterRows(const RowForm& form, const RowFacts& facts)
       : RowNormKernel(form, facts, {"_cluster", "row_cluster"}) {}
@@ -63,29 +70,40 @@ class ClusterRows : public RowNormKernel {
   bool can_run(const Config& config, const DeviceFacts& facts) const override;
 };
 
-// Rows that a block could hold, spread over a cluster so that one row alone is done sooner. With
-// many rows a block for each is faster, and the number of rows must not choose: a user who knows
-// asks for it (OpOptions::prefer).
-class LatencyClusterRows : public ClusterRows {
- public:
-  static constexpr auto supported_archs = archs(90, 100, 120);
-  static Refusal refusal(const LayerNormCall& call);
-  Config default_config(const DeviceFacts& facts) const override;
-
- protected:
-  using ClusterRows::ClusterRows;
-};
-
-// Rows too long for a block's registers, weight and bias kept in the cluster's shared memory.
-class LongClusterRows : public ClusterRows {
+// A cluster of blocks for a long row, which they hold in registers while the next comes into shared
+// memory; clusters take rows from a queue.
+class QueueRows : public RowNormKernel {
  public:
   static constexpr auto supported_archs =
       archs(90, 100);  // those with the shared memory: 128 KB and more a block
+  static bool serves_rows_of(std::int64_t bytes);
   static Refusal refusal(const LayerNormCall& call);
+  std::vector<Program> programs(const DeviceFacts& facts, const Config& config) const override;
   Config default_config(const DeviceFacts& facts) const override;
 
  protected:
-  using ClusterRows::ClusterRows;
+  QueueRows(const RowForm& form, const RowFacts& facts)
+      : RowNormKernel(form, facts, {"_queue", "row_queue"}) {}
+  std::int64_t blocks(const Config& config, int sm_count, std::int64_t rows) const override;
+  std::int64_t smem_bytes(const Config& config) const override;
+  RowChoices choices(const DeviceFacts& facts) const override;
+  void tidy(Config& config, const DeviceFacts& facts) const override;
+  std::int64_t held_packs(const Config& config) const override;
+  bool can_run(const Config& config, const DeviceFacts& facts) const override;
+
+  // `workspace` becomes the queue where a cluster takes more than one row.
+  template <class... A>
+  absl::Status launch_rows(const Stream& stream, void* workspace, std::int64_t rows,
+                           const A&... args) const {
+    const Loaded& here = loaded(stream);
+    void* queue = nullptr;
+    if (blocks(here.config, here.facts.sm_count, rows) < rows * here.config["cluster"]) {
+      queue = workspace;
+      absl::Status begun = launch(here, 1, stream, LaunchShape{}, queue);
+      if (!begun.ok()) return begun;
+    }
+    return RowNormKernel::launch_rows(stream, rows, args..., queue);
+  }
 };
 
 // A cluster of blocks for a row, which they read twice.

@@ -78,8 +78,8 @@ struct Share {
 };
 
 __device__ __forceinline__ SetPack* chunk_at(int slot) {
-  extern __shared__ uint4 dynamic_smem[];
-  return reinterpret_cast<SetPack*>(dynamic_smem) + slot * chunk_packs;
+  extern __shared__ __align__(128) uint4 lines_of_smem[];
+  return reinterpret_cast<SetPack*>(lines_of_smem) + slot * chunk_packs;
 }
 
 __device__ __forceinline__ void give_moments(Moments* to, const Moments& m) {
@@ -146,7 +146,6 @@ __device__ __forceinline__ Moments team_moments(const Moments* team, int members
 __device__ __forceinline__ void copy_slices(const SetsCall& call, const Share& share,
                                             Shared& shared) {
   const int lane = static_cast<int>(threadIdx.x) % warp_size;
-  const uint64 policy = evict_first_policy();
   RingPlace<CHUNKS> at;
   at.parity = 1;  // the phase before the first counts as over
 #pragma unroll 1
@@ -162,8 +161,7 @@ __device__ __forceinline__ void copy_slices(const SetsCall& call, const Share& s
       __syncwarp();
       if constexpr (CONTIGUOUS) {
         if (lane == 0)
-          bulk_copy(to, x + begin * VEC, static_cast<uint32>(length) * 16, shared.full[at.slot],
-                    policy);
+          bulk_copy(to, x + begin * VEC, static_cast<uint32>(length) * 16, shared.full[at.slot]);
       } else {
         const int64 end = begin + length;
 #pragma unroll 1
@@ -173,7 +171,7 @@ __device__ __forceinline__ void copy_slices(const SetsCall& call, const Share& s
           const int64 from = start < begin ? begin : start;
           const int64 until = start + call.piece < end ? start + call.piece : end;
           bulk_copy(to + (from - begin), x + (piece * call.stride + from - start) * VEC,
-                    static_cast<uint32>(until - from) * 16, shared.full[at.slot], policy);
+                    static_cast<uint32>(until - from) * 16, shared.full[at.slot]);
         }
       }
     }

@@ -205,7 +205,7 @@ class CpuLayerNormTest : public ::testing::Test {
     const Tensor tw = Tensor::contiguous(c.has_weight ? w.data() : nullptr, cpu, c.dtype, {c.n});
     const Tensor tb = Tensor::contiguous(c.has_bias ? b.data() : nullptr, cpu, c.dtype, {c.n});
     const Tensor ty = Tensor::contiguous(y.data(), cpu, c.dtype, {c.rows, c.n});
-    ASSERT_THAT(kernel.forward(kCpuStream, tx, tw, tb, ty), is_ok());
+    ASSERT_THAT(kernel.forward(kCpuStream, tx, tw, tb, ty, nullptr), is_ok());
   }
 
   cpu::CpuSupport support_;

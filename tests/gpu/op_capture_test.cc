@@ -96,5 +96,121 @@ TEST_F(OpCaptureTest, AMissIsAnErrorAndTheCaptureGoesOn) {
   EXPECT_THAT(support_->free(stream_, data), is_ok());
 }
 
+// Rows so long that clusters take them from a queue, which is scratch memory.
+class ScratchCaptureTest : public OpCaptureTest {
+ protected:
+  static constexpr std::int64_t kLong = 65536, kMany = 200;
+  struct Call {
+    OwnedTensor x, y;
+    CUgraphExec exec = nullptr;
+  };
+  void SetUp() override {
+    OpCaptureTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    OpOptions options;
+    options.runtime = runtime_.get();
+    long_op_ = LayerNormFwdOp::create({.normalized_shape = {kLong}}, options).value();
+    other_ = *support_->create_stream(0);
+  }
+  void TearDown() override {
+    if (other_.handle != nullptr) {
+      EXPECT_THAT(support_->destroy_stream(other_), is_ok());
+    }
+    OpCaptureTest::TearDown();
+  }
+  Call make_call(float value) {
+    Call call;
+    call.x = OwnedTensor::allocate(*support_, recorded_, DType::float32, {kMany, kLong}).value();
+    call.y = OwnedTensor::allocate(*support_, recorded_, DType::float32, {kMany, kLong}).value();
+    std::vector<float> host(kMany * kLong);
+    for (std::size_t i = 0; i < host.size(); ++i) host[i] = i % 2 == 0 ? value : -value;
+    EXPECT_THAT(
+        support_->copy_to_device(recorded_, call.x.tensor().data, host.data(), host.size() * 4),
+        is_ok());
+    EXPECT_THAT(support_->synchronize(recorded_), is_ok());
+    clear(call);
+    return call;
+  }
+  void clear(const Call& call) {
+    EXPECT_THAT(support_->fill(recorded_, call.y.tensor().data, 0, kMany * kLong * 4), is_ok());
+    EXPECT_THAT(support_->synchronize(recorded_), is_ok());
+  }
+  absl::Status run(const Call& call, const Stream& stream) {
+    return long_op_->forward(stream, call.x.tensor(), nullptr, nullptr, call.y.tensor());
+  }
+  void capture(Call& call) {
+    begin();
+    EXPECT_THAT(run(call, recorded_), is_ok());
+    ASSERT_THAT(instantiate(), is_ok());
+    std::swap(call.exec, exec_);
+  }
+  void launch(const Call& call, const Stream& stream) {
+    ASSERT_EQ(FIND_CUDA_FUNCTION(*driver_, cuGraphLaunch, 10000)(
+                  call.exec, static_cast<CUstream>(stream.handle)),
+              CUDA_SUCCESS);
+  }
+  void drop(Call& call) {
+    std::swap(call.exec, exec_);
+    drop_graph();
+  }
+  void expect_all(const Call& call, float value) {
+    std::vector<float> host(kMany * kLong);
+    ASSERT_THAT(
+        support_->copy_to_host(recorded_, host.data(), call.y.tensor().data, host.size() * 4),
+        is_ok());
+    ASSERT_THAT(support_->synchronize(recorded_), is_ok());
+    const float want = value / std::sqrt(value * value + 1e-5F);
+    for (std::size_t i = 0; i < host.size(); ++i)
+      ASSERT_NEAR(host[i], i % 2 == 0 ? want : -want, 1e-5) << i;
+  }
+
+  std::unique_ptr<LayerNormFwdOp> long_op_;
+  Stream other_{};
+};
+
+TEST_F(ScratchCaptureTest, WhatACaptureGetsIsThereForItAndCallsAfterwardsGetTheirOwn) {
+  Call call = make_call(2);
+  ASSERT_THAT(run(call, other_), is_ok());  // built, and no scratch memory on the captured stream
+  ASSERT_THAT(support_->synchronize(other_), is_ok());
+  clear(call);
+  capture(call);
+  launch(call, recorded_);
+  expect_all(call, 2);
+  for (int i = 0; i < 2; ++i) {
+    clear(call);
+    ASSERT_THAT(run(call, recorded_), is_ok());
+    expect_all(call, 2);
+    clear(call);
+    launch(call, recorded_);
+    expect_all(call, 2);
+  }
+  drop(call);
+  ASSERT_THAT(run(call, recorded_), is_ok());
+  expect_all(call, 2);
+}
+
+TEST_F(ScratchCaptureTest, GraphsOfOneStreamReplayBesideEachOtherAndBesideCalls) {
+  Call first = make_call(2), second = make_call(3), third = make_call(4);
+  ASSERT_THAT(run(first, recorded_), is_ok());
+  ASSERT_THAT(support_->synchronize(recorded_), is_ok());
+  capture(first);
+  capture(second);
+  const Stream beside = *support_->create_stream(0);
+  for (int i = 0; i < 20; ++i) {
+    for (const Call* call : {&first, &second, &third}) clear(*call);
+    launch(first, other_);
+    launch(second, beside);
+    ASSERT_THAT(run(third, recorded_), is_ok());
+    for (const Stream& stream : {other_, beside, recorded_})
+      ASSERT_THAT(support_->synchronize(stream), is_ok());
+  }
+  expect_all(first, 2);
+  expect_all(second, 3);
+  expect_all(third, 4);
+  drop(first);
+  drop(second);
+  EXPECT_THAT(support_->destroy_stream(beside), is_ok());
+}
+
 }  // namespace
 }  // namespace kiln

@@ -17,6 +17,13 @@ class NormDispatchTest : public ::testing::TestWithParam<NormForm> {
  protected:
   std::string name(const std::string& suffix) const { return GetParam().stem + suffix; }
   bool is_layer_norm() const { return std::string(GetParam().stem) == "layer_norm"; }
+  // Forms whose long rows clusters take from a queue, on archs with the shared memory for it.
+  bool takes_from_a_queue() const {
+    return is_layer_norm() || std::string(GetParam().stem) == "rms_norm";
+  }
+  std::string beyond_the_block(int arch) const {
+    return name(takes_from_a_queue() && (arch == 90 || arch == 100) ? "_queue" : "_stream");
+  }
   LayerNormCall call(std::int64_t n, DType dtype, int align, int arch) const {
     return {.n = n,
             .dtype = dtype,
@@ -44,11 +51,11 @@ TEST_P(NormDispatchTest, AWarpServesUpTo1024BytesABlockUpTo32768) {
              {256, DType::float32, "_warp"},
              {257, DType::float32, ""},
              {16384, DType::bfloat16, ""},
-             {16392, DType::bfloat16, "_stream"},
              {8192, DType::float32, ""},
              {8193, DType::float32, "_stream"}}) {
       EXPECT_EQ(key(call(n, dtype, 16, arch)), name(suffix)) << n << " on " << arch;
     }
+    EXPECT_EQ(key(call(16392, DType::bfloat16, 16, arch)), beyond_the_block(arch)) << arch;
   }
 }
 
@@ -67,20 +74,17 @@ TEST_P(NormDispatchTest, NarrowAccessesLeaveTheBlockEarlier) {
 
 TEST_P(NormDispatchTest, ClustersServeLongRowsFromSm90On) {
   for (const int arch : kArchs) {
-    const bool clusters = arch >= 90;
-    const bool holds = is_layer_norm() && (arch == 90 || arch == 100);
-    const std::string held = name(holds ? "_cluster" : "_stream");
-    const std::string longer = name(holds ? "_cluster" : clusters ? "_cluster_stream" : "_stream");
-    const std::string longest = name(clusters ? "_cluster_stream" : "_stream");
-    EXPECT_EQ(key(call(32768, DType::float16, 16, arch)), name("_stream")) << arch;  // 65536 bytes
-    EXPECT_EQ(key(call(32776, DType::float16, 16, arch)), held) << arch;
+    const std::string longest = name(arch >= 90 ? "_cluster_stream" : "_stream");
+    const std::string held = beyond_the_block(arch);
+    const std::string longer = held == name("_queue") ? held : longest;
+    EXPECT_EQ(key(call(16392, DType::float16, 16, arch)), held) << arch;  // 32784 bytes
+    EXPECT_EQ(key(call(32768, DType::float16, 16, arch)), held) << arch;
     EXPECT_EQ(key(call(65536, DType::float16, 16, arch)), held) << arch;
     EXPECT_EQ(key(call(65544, DType::float16, 16, arch)), longer) << arch;
-    EXPECT_EQ(key(call(262144, DType::float16, 16, arch)), longer) << arch;
     EXPECT_EQ(key(call(131072, DType::float32, 16, arch)), longer) << arch;
-    EXPECT_EQ(key(call(262152, DType::float16, 16, arch)), longest) << arch;
-    EXPECT_EQ(key(call(131076, DType::float32, 16, arch)), longest) << arch;
-    EXPECT_EQ(key(call(1 << 20, DType::bfloat16, 16, arch)), longest) << arch;
+    EXPECT_EQ(key(call(1 << 20, DType::bfloat16, 16, arch)), longer) << arch;
+    EXPECT_EQ(key(call((1 << 20) + 8, DType::bfloat16, 16, arch)), longest) << arch;
+    EXPECT_EQ(key(call(524292, DType::float32, 16, arch)), longest) << arch;
     EXPECT_EQ(key(call((1 << 20) + 7, DType::bfloat16, 2, arch)), longest) << arch;
     // Accesses of less than 16 bytes are not held.
     EXPECT_EQ(key(call(65536, DType::float16, 8, arch)), name("_stream")) << arch;
@@ -151,13 +155,12 @@ TEST_P(NormDispatchTest, EveryProblemIsServedOnEveryArchAndEveryImplementationIs
   EXPECT_GT(problems, is_layer_norm() ? 90 : 35);
   std::set<std::string> all;
   for (const KernelRow& row : runtime_.kernel_rows(GetParam().op)) all.insert(row.key);
-  EXPECT_EQ(all.size(), 5u);
-  if (!is_layer_norm()) all.erase(name("_cluster"));  // only by preference
+  EXPECT_EQ(all.size(), takes_from_a_queue() ? 6u : 5u);
+  all.erase(name("_cluster"));  // only by preference
   EXPECT_EQ(reached, all);
 }
 
 TEST_P(NormDispatchTest, AClusterForOneRowIsTheUsersChoice) {
-  if (is_layer_norm()) return;  // its cluster serves long rows
   const auto op = make_norm(runtime_, GetParam().op, {.prefer = {name("_cluster")}});
   const auto key_of = [&](std::int64_t n, int arch) {
     return *op->key_for(interface_, call(n, DType::float16, 16, arch));
@@ -165,7 +168,7 @@ TEST_P(NormDispatchTest, AClusterForOneRowIsTheUsersChoice) {
   EXPECT_EQ(key_of(8184, 90), name(""));
   EXPECT_EQ(key_of(8192, 90), name("_cluster"));
   EXPECT_EQ(key_of(16384, 120), name("_cluster"));
-  EXPECT_EQ(key_of(16392, 90), name("_stream"));
+  EXPECT_EQ(key_of(16392, 90), beyond_the_block(90));
   EXPECT_EQ(key_of(8192, 89), name(""));
   // Accesses that a block has too many of stay with the general implementation.
   EXPECT_EQ(*op->key_for(interface_, call(16384, DType::float16, 2, 90)), name("_stream"));

@@ -47,7 +47,7 @@ class NormLaunchTest : public ::testing::Test {
     const DeviceFacts facts = *reference_facts(90);
     auto loaded = std::make_unique<Loaded>();
     loaded->config = kernel_->default_config(facts);
-    loaded->functions = {nullptr};
+    loaded->functions = {nullptr, nullptr};
     loaded->facts = facts;
     loaded->support = &support_;
     kernel_->publish(0, std::move(loaded));
@@ -57,8 +57,9 @@ class NormLaunchTest : public ::testing::Test {
   absl::Status launch(const std::string& key, std::int64_t n, std::int64_t rows) {
     return make<LayerNormFwdInterface>(kForms[0], key, n)
         .forward(Stream{}, rows_at(1, rows, n, n), factor_at(2, n), factor_at(3, n),
-                 rows_at(4, rows, n, n));
+                 rows_at(4, rows, n, n), fake(kWorkspace));
   }
+  static constexpr std::uintptr_t kWorkspace = 64;
   static Tensor rows_at(std::uintptr_t address, std::int64_t rows, std::int64_t n,
                         std::int64_t stride) {
     return {fake(address), {}, DType::bfloat16, {rows, n}, {stride, 1}};
@@ -86,12 +87,13 @@ TEST_F(NormLaunchTest, ParametersAreInTheOrderOfTheKernel) {
     return rows_at(at, 7, 4096, stride);
   };
   const Stream stream{};
-  EXPECT_THAT(make<LayerNormFwdInterface>(kForms[0], "layer_norm", n)
-                  .forward(stream, rows(1, 5000), factor_at(2, n), factor_at(3, n), rows(4, n)),
-              is_ok());
+  EXPECT_THAT(
+      make<LayerNormFwdInterface>(kForms[0], "layer_norm", n)
+          .forward(stream, rows(1, 5000), factor_at(2, n), factor_at(3, n), rows(4, n), nullptr),
+      is_ok());
   EXPECT_THAT(support_.words, ElementsAre(1, 2, 3, 4, 7, 5000));
   EXPECT_THAT(make<RMSNormFwdInterface>(kForms[1], "rms_norm_stream", n)
-                  .forward(stream, rows(1, 5000), factor_at(2, n), rows(3, n)),
+                  .forward(stream, rows(1, 5000), factor_at(2, n), rows(3, n), nullptr),
               is_ok());
   EXPECT_THAT(support_.words, ElementsAre(1, 2, 3, 7, 5000));
   EXPECT_THAT(make<FusedAddLayerNormFwdInterface>(kForms[2], "fused_add_layer_norm", n)
@@ -142,15 +144,48 @@ TEST_F(NormLaunchTest, ABlockTakesTwoRowsOnceTheDeviceIsFull) {
 }
 
 TEST_F(NormLaunchTest, ClustersAreWhole) {
-  ASSERT_THAT(launch("layer_norm_cluster", 65536, 1000), is_ok());
-  EXPECT_EQ(kernel_->default_config(*reference_facts(90))["cluster"], 2);
-  EXPECT_EQ(grid(), 2u * 125);  // eight rows a cluster
-  EXPECT_EQ(support_.last.smem_bytes, 2u * 65536);
-  ASSERT_THAT(launch("layer_norm_cluster", 65536, 8 * 100), is_ok());
-  EXPECT_EQ(grid(), 2u * 100);
+  ASSERT_THAT(launch("layer_norm_cluster", 16384, 5), is_ok());
+  EXPECT_EQ(grid(), 8u * 5);
   ASSERT_THAT(launch("layer_norm_cluster_stream", 1 << 20, 5), is_ok());
   EXPECT_EQ(grid(), 16u * 5);
   EXPECT_EQ(support_.last.smem_bytes, 0u);
+}
+
+TEST_F(NormLaunchTest, ClustersThatTakeSeveralRowsTakeThemFromAQueue) {
+  const std::uint64_t none = 0;
+  ASSERT_THAT(launch("layer_norm_queue", 65536, 66), is_ok());
+  EXPECT_EQ(support_.launches, 1);
+  EXPECT_EQ(grid(), 2u * 66);
+  EXPECT_EQ(block(), 512u);
+  EXPECT_EQ(support_.last.smem_bytes, 3u * 65536);  // half of a row, of weight and of bias
+  EXPECT_THAT(support_.words, ::testing::ElementsAre(1, 2, 3, 4, 66, 65536, none));
+  ASSERT_THAT(launch("layer_norm_queue", 65536, 67), is_ok());
+  EXPECT_EQ(support_.launches, 3);  // the queue is made empty before
+  EXPECT_EQ(grid(), 2u * 66);
+  EXPECT_THAT(support_.words, ::testing::ElementsAre(1, 2, 3, 4, 67, 65536, kWorkspace));
+  ASSERT_THAT(launch("layer_norm_queue", 65536, 0), is_ok());
+  EXPECT_EQ(support_.launches, 3);
+}
+
+// Each configuration fits the block's shared memory and names no more than there is.
+TEST_F(NormLaunchTest, LongRowsFitTheirBlocks) {
+  for (const int arch : {90, 100}) {
+    const DeviceFacts facts = *reference_facts(arch);
+    for (const std::int64_t n : {16392, 32768, 65536, 100008, 524288, 1 << 20}) {
+      make<LayerNormFwdInterface>(kForms[0], "layer_norm_queue", n);
+      for (const Config& config : kernel_->autotune_configs(facts)) {
+        const std::int64_t items = (n / 8 + config["cluster"] * config["threads"] - 1) /
+                                   (config["cluster"] * config["threads"]);
+        EXPECT_LE(config["ahead"], items) << n << to_string(config);
+        EXPECT_GE(config["ahead"], 1) << n << to_string(config);
+        EXPECT_LE(config["factors"], 2) << n << to_string(config);
+        const std::int64_t smem = kernel_->programs(facts, config)[0].smem_bytes;
+        EXPECT_EQ(smem, (config["ahead"] + config["factors"] * items) * config["threads"] * 16);
+        EXPECT_LE((smem + 2048) * config["blocks_per_sm"], facts.smem_budget)
+            << n << to_string(config);
+      }
+    }
+  }
 }
 
 TEST_F(NormLaunchTest, MoreBlocksThanAGridHoldsAreRefused) {

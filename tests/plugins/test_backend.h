@@ -36,7 +36,7 @@ class HostLayerNorm : public Kernel, public LayerNormFwdInterface {
   HostLayerNorm(std::int64_t n, double eps) : n_(n), eps_(eps) {}
   std::vector<Program> programs(const DeviceFacts&, const Config&) const override { return {}; }
   absl::Status forward(const Stream&, const Tensor& x, const Tensor&, const Tensor&,
-                       const Tensor& y) const override {
+                       const Tensor& y, void*) const override {
     normalize(x, y, n_, eps_);
     return absl::OkStatus();
   }

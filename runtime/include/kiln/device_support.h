@@ -79,6 +79,12 @@ class KILN_EXPORT DeviceSupport {
 
   // True while `stream` records a graph: nothing is compiled or loaded then.
   virtual absl::StatusOr<bool> is_capturing(const Stream& stream) = 0;
+  // Which graph that is: a number that no other capture of the process has; 0 where none is
+  // recorded. Calls in a capture get scratch memory of their own.
+  virtual absl::StatusOr<std::uint64_t> capture_id(const Stream& stream) {
+    KILN_ASSIGN_OR_RETURN(const bool capturing, is_capturing(stream));
+    return capturing ? 1 : 0;
+  }
 
   // Memory and copies for the convenience forms and tools. Stream-ordered where the device can;
   // `bytes` may be 0.

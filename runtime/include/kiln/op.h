@@ -168,7 +168,9 @@ class KILN_EXPORT Op {
   // Runs the planned kernels. The hot path: no allocation, no lock.
   virtual absl::Status execute(const CallView& call) = 0;
   // Scratch memory on the stream's device: at least `bytes`, owned by the op, the same for every
-  // call on that stream that asks for no more, so stable under graph capture.
+  // call on that stream that asks for no more, or, while the stream is captured, for every call of
+  // that capture. So graphs may replay beside each other and beside calls. It is there until the op
+  // is gone.
   absl::StatusOr<void*> workspace(const Stream& stream, std::size_t bytes);
 
   // Lookup by words, for the typed kernel_for: null on a miss.

@@ -17,13 +17,17 @@ namespace kiln::inline v1 {
 struct LayerNormFwdInterface : KernelInterface<LayerNormCall> {
   KILN_KERNEL_INTERFACE(LayerNormFwdInterface, forward)
 
+  // Bytes of workspace that a call needs, whatever implementation serves it.
+  KILN_EXPORT static std::size_t workspace_bytes(const LayerNormCall& call);
+
   // All tensors are of `call.dtype` on the stream's device; only y is written.
   //   x: [rows, n]; a row is dense (stride 1), rows are x.strides[0] >= n elements apart (equal to
   //   n unless call.strided) weight, bias: [n] dense; null data where the call has none y: [rows,
   //   n] contiguous; it does not overlap x unless it is x itself
+  //   workspace: `workspace_bytes(call)` bytes, aligned to 16
   // A NaN or infinity in a row makes that row NaN and no other.
   virtual absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight,
-                               const Tensor& bias, const Tensor& y) const = 0;
+                               const Tensor& bias, const Tensor& y, void* workspace) const = 0;
 };
 
 // Layer normalization of x over its trailing dimensions `normalized_shape`.

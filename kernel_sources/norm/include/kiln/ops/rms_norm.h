@@ -16,14 +16,18 @@ namespace kiln::inline v1 {
 struct RMSNormFwdInterface : KernelInterface<LayerNormCall> {
   KILN_KERNEL_INTERFACE(RMSNormFwdInterface, forward)
 
+  // Bytes of workspace that a call needs, whatever implementation serves it.
+  KILN_EXPORT static std::size_t workspace_bytes(const LayerNormCall& call);
+
   // All tensors are of `call.dtype` on the stream's device; only y is written.
   //   x: [rows, n]; a row is dense, rows are strides[0] elements apart: at least n
   //   weight: [n] dense; null data where the call has none
   // REQUIRES: not call.has_bias.
   //   y: [rows, n] contiguous; overlaps no other tensor unless it is x itself
+  //   workspace: `workspace_bytes(call)` bytes, aligned to 16
   // NaN or infinity reaches only its own row.
   virtual absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight,
-                               const Tensor& y) const = 0;
+                               const Tensor& y, void* workspace) const = 0;
 };
 
 // RMS normalization over x's trailing dimensions `normalized_shape`.
