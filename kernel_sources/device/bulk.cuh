@@ -33,6 +33,20 @@ struct Barrier {
                  "r"(bytes)
                  : "memory");
   }
+  // Whether the phase is over; by one thread, or by a warp that then agrees on it.
+  __device__ __forceinline__ bool test(uint32 parity) const {
+    uint32 over;
+    asm volatile(
+        "{\n"
+        ".reg .pred over;\n"
+        "mbarrier.test_wait.parity.shared::cta.b64 over, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, over;\n"
+        "}"
+        : "=r"(over)
+        : "r"(address()), "r"(parity)
+        : "memory");
+    return over != 0;
+  }
   __device__ __forceinline__ void wait(uint32 parity) const {
     asm volatile(
         "{\n"
@@ -49,13 +63,14 @@ __device__ __forceinline__ void fence_barriers() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-// Copies `bytes`, a multiple of 16, to shared memory; both addresses are multiples of 16.
+// Copies `bytes`, a multiple of 16, to shared memory; both addresses are multiples of 16. It has no
+// cache policy: with `evict_first_policy` copies moved 5 % less (H200).
 __device__ __forceinline__ void bulk_copy(void* shared, const void* global, uint32 bytes,
-                                          const Barrier& done, uint64 policy) {
+                                          const Barrier& done) {
   asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
-      "[%0], [%1], %2, [%3], %4;" ::"r"(static_cast<uint32>(__cvta_generic_to_shared(shared))),
-      "l"(global), "r"(bytes), "r"(done.address()), "l"(policy)
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+          "r"(static_cast<uint32>(__cvta_generic_to_shared(shared))),
+      "l"(global), "r"(bytes), "r"(done.address())
       : "memory");
 }
 
