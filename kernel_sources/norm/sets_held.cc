@@ -20,9 +20,11 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 std::int64_t part_packs(const Config& config) { return config["threads"] * config["items"]; }
 std::int64_t slot_bytes(const Config& config) { return part_packs(config) * kPackBytes; }
 
-// Parts of a set that the warp that gathers their moments holds: most_parts in sets_held.cu.
-std::int64_t most_parts(std::int64_t threads, std::int64_t items) {
-  return 32 * (threads > 256 ? 8 : items > 4 ? 12 : 16);
+// Parts of a set for each lane of the warp that gathers them: 8, where its registers hold more and
+// the set needs it, more.
+std::int64_t share(std::int64_t threads, std::int64_t items, std::int64_t parts) {
+  if (threads > 256 || parts <= 256) return 8;
+  return items > 4 ? 12 : 16;
 }
 
 }  // namespace
@@ -35,6 +37,8 @@ std::vector<Config> held_configs(const SetsFacts& facts, std::int64_t packs,
   for (const auto& [threads, items, hint] : {std::array<std::int64_t, 3>{256, 4, kStream},
                                              {256, 8, kStream},
                                              {256, 2, kStream},
+                                             {128, 8, kStream},
+                                             {192, 8, kStream},
                                              {384, 2, kStream},
                                              {384, 4, kStream},
                                              {448, 2, kStream},
@@ -45,10 +49,11 @@ std::vector<Config> held_configs(const SetsFacts& facts, std::int64_t packs,
     const std::int64_t beside = threads / 32 * 16 + 80;
     const std::int64_t slots =
         std::min(device.smem_budget / (slot_bytes(config) + beside), kMostSlots);
-    config.set("slots", slots);
     // The rings must hold the set that is written, and should hold the next.
     const std::int64_t parts = ceil_div(packs, part_packs(config));
-    if (parts <= most_parts(threads, items) && 2 * parts <= slots * device.sm_count)
+    config.set("slots", slots);
+    config.set("share", share(threads, items, parts));
+    if (parts <= 32 * config["share"] && 2 * parts <= slots * device.sm_count)
       configs.push_back(config);
   }
   return configs;
@@ -60,6 +65,7 @@ Program held_program(const SetsFacts& facts, const Config& config) {
   program.kernels = {"sets_held", "sets_held_begin"};
   program.constants.push_back({"ITEMS", config["items"]});
   program.constants.push_back({"SLOTS", config["slots"]});
+  program.constants.push_back({"SHARE", config["share"]});
   program.smem_bytes = config["slots"] * slot_bytes(config);
   return program;
 }

@@ -31,12 +31,14 @@
 //   THREADS    threads that add up, and as many that give
 //   ITEMS      packs of a part that each of them has: a part is THREADS * ITEMS packs
 //   SLOTS      parts in the ring, of dynamic shared memory
+//   SHARE      parts of a set for each lane of the warp that gathers them, at most
 #include "kernel_sources/device/bulk.cuh"
 #include "kernel_sources/norm/sets.cuh"
 
 static_assert(VEC * sizeof(DTYPE) == 16, "copies move multiples of 16 bytes");
 static_assert(ITEMS >= 1 && ITEMS <= 16, "packs of a part that a thread has");
 static_assert(SLOTS >= 3 && SLOTS <= 64, "a part at work, one that waits, the next on its way");
+static_assert(SHARE >= 1 && SHARE <= 16, "registers of a lane hold its share of a set");
 static_assert(THREADS <= 448, "two groups of threads and four warps");
 
 using namespace kiln;
@@ -56,9 +58,6 @@ constexpr int part_packs = THREADS * ITEMS;
 constexpr int warps_adding = THREADS / warp_size;
 constexpr int gatherers = 2;    // warps, which share the sets
 constexpr int taken_ahead = 4;  // parts taken at once, at most
-constexpr int most_parts = THREADS > 256 ? 8
-                           : ITEMS > 4   ? 12
-                                         : 16;  // a lane's share of a set: what registers hold
 constexpr uint32 no_set = 0xffffffffu;
 
 struct Part {
@@ -120,26 +119,23 @@ __device__ __forceinline__ Moments set_moments(const Moments* set, int parts) {
   if (parts > warp_size)
     while (look_at_moments(set + parts - 1).count == 0.f) {
     }
-  Moments part[most_parts];
-#pragma unroll
-  for (int i = 0; i < most_parts; ++i) part[i] = {0.f, 0.f, 0.f, 0.f};
+  Moments part[SHARE];
   bool missing;
   do {
     missing = false;
 #pragma unroll
-    for (int i = 0; i < most_parts; ++i) {
-      if (i * warp_size >= parts) break;
+    for (int i = 0; i < SHARE; ++i) {
+      part[i] = {0.f, 0.f, 0.f, 0.f};
       const int at = lane + i * warp_size;
-      if (at < parts && part[i].count == 0.f) part[i] = look_at_moments(set + at);
+      if (at < parts) part[i] = look_at_moments(set + at);
     }
 #pragma unroll
-    for (int i = 0; i < most_parts; ++i)
-      missing |= lane + i * warp_size < parts && part[i].count == 0.f;
+    for (int i = 0; i < SHARE; ++i) missing |= lane + i * warp_size < parts && part[i].count == 0.f;
   } while (__any_sync(all_lanes, missing));
   const float first = __shfl_sync(all_lanes, part[0].pivot, 0);
   float sum = 0.f, total = 0.f;
 #pragma unroll
-  for (int i = 0; i < most_parts; ++i) {
+  for (int i = 0; i < SHARE; ++i) {
     if (lane + i * warp_size >= parts) continue;
     sum += __fmaf_rn(part[i].count, part[i].pivot - first, part[i].sum);
     total += part[i].count;
@@ -148,7 +144,7 @@ __device__ __forceinline__ Moments set_moments(const Moments* set, int parts) {
   const float pivot = first + lanes_sum<warp_size>(sum) / total;
   float rest = 0.f, square = 0.f;
 #pragma unroll
-  for (int i = 0; i < most_parts; ++i) {
+  for (int i = 0; i < SHARE; ++i) {
     if (lane + i * warp_size >= parts) continue;
     const float move = part[i].pivot - pivot;
     const float moved = __fmaf_rn(part[i].count, move, part[i].sum);
@@ -198,6 +194,7 @@ __device__ __forceinline__ void copy_parts(const SetsCall& call, const HeldPlan&
     shared.empty[at.slot].wait(at.parity);
     RingPlace<SLOTS> ahead = at;
     uint32 room = 1;
+#pragma unroll 1
     for (ahead.next(); room < taken_ahead; ++room, ahead.next())
       if (!__all_sync(all_lanes, shared.empty[ahead.slot].test(ahead.parity))) break;
     uint32 number = 0;
@@ -324,6 +321,7 @@ extern "C" __global__ void __launch_bounds__(2 * THREADS + (2 + gatherers) * war
     sets_held(SetsCall call, HeldPlan plan) {
   __shared__ Shared shared;
   if (threadIdx.x == 0) {
+#pragma unroll 1
     for (int i = 0; i < SLOTS; ++i) {
       shared.full[i].init(1);
       shared.added[i].init(warps_adding);
