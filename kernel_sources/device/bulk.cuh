@@ -33,6 +33,20 @@ struct Barrier {
                  "r"(bytes)
                  : "memory");
   }
+  // Whether the phase is over; by one thread, or by a warp that then agrees on it.
+  __device__ __forceinline__ bool test(uint32 parity) const {
+    uint32 over;
+    asm volatile(
+        "{\n"
+        ".reg .pred over;\n"
+        "mbarrier.test_wait.parity.shared::cta.b64 over, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, over;\n"
+        "}"
+        : "=r"(over)
+        : "r"(address()), "r"(parity)
+        : "memory");
+    return over != 0;
+  }
   __device__ __forceinline__ void wait(uint32 parity) const {
     asm volatile(
         "{\n"

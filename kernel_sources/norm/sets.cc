@@ -159,7 +159,7 @@ std::vector<Config> SplitSets::autotune_configs(const DeviceFacts& facts) const 
 }
 
 std::vector<Program> SplitSets::programs(const Config& config) const {
-  if (config["team"] > 0) return {held_program(facts_, config)};
+  if (config["slots"] > 0) return {held_program(facts_, config)};
   Program program = sets_program("sets_split", facts_, config);
   program.kernels = {"sets_split", "sets_split_begin"};
   program.constants.push_back({"UNROLL", config["unroll"]});

@@ -85,21 +85,26 @@ struct Walk {
     return static_cast<Offset>(v < (1 << 30) ? v : 1 << 30);
   }
   __device__ __forceinline__ Walk(const SetsCall& call, int64 pack) {
+    if constexpr (!(CONTIGUOUS && !PER_PIECE)) {
+      whole = clip(call.piece);
+      const int steps =
+          THREADS < call.piece
+              ? 0
+              : static_cast<int>(static_cast<uint32>(THREADS) / static_cast<uint32>(call.piece));
+      step = static_cast<Offset>(THREADS - steps * call.piece);
+      gap = call.stride - call.piece;
+      step_at = THREADS + steps * gap;
+      step_piece = steps;
+    }
+    go_to(call, pack);
+  }
+  __device__ __forceinline__ void go_to(const SetsCall& call, int64 pack) {
     at = pack;
     if constexpr (CONTIGUOUS && !PER_PIECE) return;
     const int64 first = pack < call.piece ? 0 : divide(pack, call.piece);
     left = clip((first + 1) * call.piece - pack);
-    whole = clip(call.piece);
-    const int steps =
-        THREADS < call.piece
-            ? 0
-            : static_cast<int>(static_cast<uint32>(THREADS) / static_cast<uint32>(call.piece));
-    step = static_cast<Offset>(THREADS - steps * call.piece);
-    gap = call.stride - call.piece;
     at += first * gap;
-    step_at = THREADS + steps * gap;
     piece = static_cast<int>(first);
-    step_piece = steps;
   }
   __device__ __forceinline__ void move() {
     if constexpr (CONTIGUOUS) {
@@ -133,16 +138,15 @@ struct Walk {
 
 // What one thread holds of a set, or of a part of one: Items packs, THREADS apart, of which those
 // before `end` are there (all, where it is known to be Whole). The others are zero and never
-// counted.
+// counted. `me`: the thread's place among those that share the part.
 template <int Items, bool Whole = false>
 struct Tile {
   SetPack x[Items];
-  int end;
+  int end, me;
 
-  __device__ __forceinline__ explicit Tile(int packs) : end(packs) {}
-  __device__ __forceinline__ bool inside(int i) const {
-    return Whole || static_cast<int>(threadIdx.x) + i * THREADS < end;
-  }
+  __device__ __forceinline__ explicit Tile(int packs, int thread = static_cast<int>(threadIdx.x))
+      : end(packs), me(thread) {}
+  __device__ __forceinline__ bool inside(int i) const { return Whole || me + i * THREADS < end; }
 
   template <Hint Load, typename W>
   __device__ __forceinline__ void fetch(const DTYPE* set, W walk) {
@@ -159,14 +163,14 @@ struct Tile {
 #pragma unroll
     for (int i = 0; i < Items; ++i) {
       x[i] = SetPack::zero();
-      if (inside(i)) x[i] = shared[threadIdx.x + i * THREADS];
+      if (inside(i)) x[i] = shared[me + i * THREADS];
     }
   }
 
   // Elements that this thread's warp holds.
   __device__ __forceinline__ float warp_count() const {
     if constexpr (Whole) return static_cast<float>(Items * warp_size * VEC);
-    const int warp_first = static_cast<int>(threadIdx.x) & ~(warp_size - 1);
+    const int warp_first = me & ~(warp_size - 1);
     int packs = 0;
 #pragma unroll
     for (int i = 0; i < Items; ++i) {
@@ -178,7 +182,7 @@ struct Tile {
   // The mean of the first packs of the warp's lanes: near enough to every value that sums around it
   // lose no digits.
   __device__ __forceinline__ float warp_pivot() const {
-    const int left = Whole ? warp_size : end - (static_cast<int>(threadIdx.x) & ~(warp_size - 1));
+    const int left = Whole ? warp_size : end - (me & ~(warp_size - 1));
     const int packs = left < 0 ? 0 : left > warp_size ? warp_size : left;
     Chains plain;
     x[0].each([&](int j, float v) { plain.part[j % 4] += v; });

@@ -100,15 +100,17 @@ struct SplitPlan {
 // The host's copy of HeldPlan in sets_held.cu: both change together.
 struct HeldPlan {
   void* moments = nullptr;
-  std::int64_t slice = 0;
-  std::uint32_t team = 0, members = 0;
+  void* taken = nullptr;
+  std::uint32_t parts = 0, total = 0;
 };
-HeldPlan held_plan(const Config& config, std::int64_t packs, void* workspace);
-// Whole teams, on a device with `sm_count` multiprocessors.
-LaunchShape held_shape(const Config& config, std::int64_t sets, std::int64_t sm_count);
+HeldPlan held_plan(const Config& config, std::int64_t packs, std::int64_t sets, void* workspace);
+// An error where the blocks could wait for each other for good: on a device with fewer
+// multiprocessors than the configuration is for.
+absl::StatusOr<LaunchShape> held_shape(const Config& config, const HeldPlan& plan,
+                                       std::int64_t sm_count);
 
-// Few and large sets, which all multiprocessors share: held on chip by teams of blocks where the
-// device has room for a set (configurations with a "team"), else read twice by tasks of a queue.
+// Few and large sets, which all multiprocessors share: held on chip where the device has room for
+// two (configurations with "slots"), else read twice by tasks of a queue.
 class SplitSets {
  public:
   static constexpr std::int64_t kFewestElements = 65536;  // of a set
@@ -157,8 +159,8 @@ class SetsKernel : public Kernel {
   absl::Status run(const Stream& stream, const SetsCall& call, void* workspace) const {
     const Loaded& loaded = this->loaded(stream);
     if constexpr (std::is_same_v<Way, SplitSets>) {
-      return loaded.config["team"] > 0 ? run_held(stream, call, workspace)
-                                       : run_queue(stream, call, workspace);
+      return loaded.config["slots"] > 0 ? run_held(stream, call, workspace)
+                                        : run_queue(stream, call, workspace);
     } else {
       return launch(loaded, 0, stream, way_.shape(loaded.config, call.sets), call);
     }
@@ -170,12 +172,15 @@ class SetsKernel : public Kernel {
   }
   absl::Status run_held(const Stream& stream, const SetsCall& call, void* workspace) const {
     const Loaded& loaded = this->loaded(stream);
-    const HeldPlan plan = held_plan(loaded.config, way_.packs(), workspace);
-    const std::int64_t moments = call.sets * plan.team;
-    absl::Status begun = launch(loaded, 1, stream, clearing(moments), plan.moments, moments);
+    const HeldPlan plan = held_plan(loaded.config, way_.packs(), call.sets, workspace);
+    const absl::StatusOr<LaunchShape> shape =
+        held_shape(loaded.config, plan, loaded.facts.sm_count);
+    if (!shape.ok()) return shape.status();
+    // The moments and, behind them, the counter.
+    const std::int64_t words = std::int64_t{plan.total} + 1;
+    absl::Status begun = launch(loaded, 1, stream, clearing(words), plan.moments, words);
     if (!begun.ok()) return begun;
-    return launch(loaded, 0, stream, held_shape(loaded.config, call.sets, loaded.facts.sm_count),
-                  call, plan);
+    return launch(loaded, 0, stream, *shape, call, plan);
   }
   absl::Status run_queue(const Stream& stream, const SetsCall& call, void* workspace) const {
     const Loaded& loaded = this->loaded(stream);

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-// The configurations of SplitSets in which teams of blocks hold sets on chip (sets_held.cu): those
-// with a "team". They need a device whose multiprocessors together have room for a set.
+// The configurations of SplitSets in which the blocks together hold sets on chip (sets_held.cu):
+// those with "slots". They need a device whose multiprocessors have room for two sets.
 namespace kiln {
 
 // The first is the default; none where the device has no room, or accesses are narrower than 16

@@ -206,11 +206,9 @@ TEST_F(BatchNormDispatchTest, PartsAreNeverSmallerThanTheWorkspaceReckonsWith) {
     std::vector<Config> configs = kernel->autotune_configs(h200);
     configs.push_back(kernel->default_config(h200));
     for (const Config& config : configs) {
-      if (config["team"] > 0) {
-        EXPECT_LE(config["team"] * 1024, 3 * spatial);
-      } else {
-        EXPECT_GE(config["threads"] * config["unroll"], 1024);
-      }
+      const std::int64_t packs = config["threads"] * std::max(config["items"], config["unroll"]);
+      const std::int64_t width = config["slots"] > 0 ? 16 / size_of(dtype) : 1;
+      EXPECT_GE(packs * width, 1024);
     }
   }
 }

@@ -60,6 +60,20 @@ class NormLaunchTest : public ::testing::Test {
                  rows_at(4, rows, n, n), fake(kWorkspace));
   }
   static constexpr std::uintptr_t kWorkspace = 64;
+  // Trains batch norm of float16 by `kernel` as if `config` were loaded on such a device.
+  absl::Status train(Kernel& kernel, const Dims& shape, const Config& config,
+                     const DeviceFacts& facts) {
+    auto loaded = std::make_unique<Loaded>();
+    loaded->config = config;
+    loaded->functions = {nullptr, nullptr};
+    loaded->facts = facts;
+    loaded->support = &support_;
+    kernel.publish(0, std::move(loaded));
+    const Tensor x{
+        fake(64), {}, DType::float16, shape, {shape[1] * shape[2], shape[2], std::int64_t{1}}};
+    return dynamic_cast<const BatchNormTrainFwdInterface&>(kernel).forward(
+        Stream{}, x, {}, {}, {}, {}, x, {}, {}, fake(128));
+  }
   static Tensor rows_at(std::uintptr_t address, std::int64_t rows, std::int64_t n,
                         std::int64_t stride) {
     return {fake(address), {}, DType::bfloat16, {rows, n}, {stride, 1}};
@@ -202,9 +216,26 @@ TEST_F(NormLaunchTest, MoreBlocksThanAGridHoldsAreRefused) {
   EXPECT_EQ(support_.launches, 3);
 }
 
-// Blocks of a team wait for each other, so none may wait for room: one a multiprocessor, and the
-// driver is told.
-TEST_F(NormLaunchTest, TeamsRunAtOnce) {
+// A configuration of a larger board.
+TEST_F(NormLaunchTest, BlocksThatCannotHoldASetAreRefused) {
+  const auto op = BatchNormFwdOp::create({.training = true}, {.runtime = &runtime_});
+  ASSERT_THAT(op, is_ok());
+  const auto plan = (*op)->entry_plan(
+      "batch_norm_fwd_train", "fwd_train_split",
+      BatchNormCall{.batch = 4, .channels = 128, .spatial = 1048576, .dtype = DType::float16});
+  ASSERT_THAT(plan, is_ok());
+  const std::unique_ptr<Kernel> kernel = plan->build();
+  DeviceFacts facts = *reference_facts(90);
+  const Config config = kernel->default_config(facts);
+  facts.sm_count = 8;
+  EXPECT_THAT(train(*kernel, {4, 128, 1048576}, config, facts),
+              status_is(kFailedPrecondition, HasSubstr("a slot for each part of a set")));
+  EXPECT_EQ(support_.launches, 0);
+}
+
+// Blocks that hold sets together wait for each other, so none may wait for room: one a
+// multiprocessor, and the driver is told.
+TEST_F(NormLaunchTest, BlocksThatHoldSetsTogetherRunAtOnce) {
   const auto op = BatchNormFwdOp::create({.training = true}, {.runtime = &runtime_});
   ASSERT_THAT(op, is_ok());
   for (const int arch : {90, 100}) {
@@ -217,35 +248,28 @@ TEST_F(NormLaunchTest, TeamsRunAtOnce) {
           .batch = batch, .channels = channels, .spatial = spatial, .dtype = DType::float16};
       const auto plan = (*op)->entry_plan("batch_norm_fwd_train", "fwd_train_split", call);
       ASSERT_THAT(plan, is_ok());
-      int teams = 0;
+      int held = 0;
       const std::unique_ptr<Kernel> kernel = plan->build();
-      EXPECT_GT(kernel->default_config(facts)["team"], 0);
+      EXPECT_GT(kernel->default_config(facts)["slots"], 0);
       for (const Config& config : kernel->autotune_configs(facts)) {
-        if (config["team"] == 0) continue;
-        ++teams;
+        if (config["slots"] == 0) continue;
+        ++held;
         const Program program = kernel->programs(facts, config).at(0);
-        auto loaded = std::make_unique<Loaded>();
-        loaded->config = config;
-        loaded->functions = {nullptr, nullptr};
-        loaded->facts = facts;
-        loaded->support = &support_;
-        kernel->publish(0, std::move(loaded));
-        const Tensor x{fake(64), {}, DType::float16, shape, {channels * spatial, spatial, 1}};
-        ASSERT_THAT(dynamic_cast<const BatchNormTrainFwdInterface&>(*kernel).forward(
-                        Stream{}, x, {}, {}, {}, {}, x, {}, {}, fake(128)),
-                    is_ok());
+        ASSERT_THAT(train(*kernel, shape, config, facts), is_ok());
         EXPECT_TRUE(support_.last.cooperative);
-        EXPECT_EQ(grid() % static_cast<std::uint32_t>(config["team"]), 0u);
         EXPECT_LE(grid(), static_cast<std::uint32_t>(facts.sm_count));
         EXPECT_GT(grid(), 0u);
         EXPECT_LE(block(), 1024u);
         EXPECT_EQ(support_.last.smem_bytes, program.smem_bytes);
-        EXPECT_LE(support_.last.smem_bytes + 2048, facts.smem_budget);
-        // The ring holds the set that is added up and the one before.
-        const std::int64_t slice = (batch * spatial / 8 + config["team"] - 1) / config["team"];
-        EXPECT_GE(config["chunks"] * config["threads"], 2 * slice);
+        // Moments of each warp, a result and barriers lie beside a slot.
+        const std::int64_t beside = config["slots"] * (config["threads"] / 2 + 80);
+        EXPECT_LE(support_.last.smem_bytes + beside, facts.smem_budget);
+        // The rings of all blocks hold a set, or nobody could ever be done with it.
+        const std::int64_t part = config["threads"] * config["items"];
+        const std::int64_t parts = (batch * spatial / 8 + part - 1) / part;
+        EXPECT_GE(config["slots"] * grid(), std::min(2 * parts, channels * parts));
       }
-      EXPECT_GT(teams, 0);
+      EXPECT_GT(held, 0);
     }
   }
 }
