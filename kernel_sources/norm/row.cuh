@@ -214,19 +214,6 @@ struct Held {
   // over the registers; the pivot is the mean as well as it could be rounded.
   template <int Lanes>
   __device__ __forceinline__ Moments moments(float count) const {
-    return moments_about<Lanes>(pivot<Lanes>(count), count);
-  }
-  template <int Lanes>
-  __device__ __forceinline__ float pivot(float count) const {
-    if constexpr (!F::centred) return 0.f;
-    Chains plain;
-#pragma unroll
-    for (int i = 0; i < Items; ++i) x[i].each([&](int j, float v) { plain.part[j % 4] += v; });
-    const float total = lanes_sum<Lanes>(plain.total());
-    return count > 0.f ? __fdividef(total, count) : 0.f;
-  }
-  template <int Lanes>
-  __device__ __forceinline__ Moments moments_about(float pivot, float count) const {
     if constexpr (!F::centred) {
       Chains square;
 #pragma unroll
@@ -235,6 +222,11 @@ struct Held {
             [&](int j, float v) { square.part[j % 4] = __fmaf_rn(v, v, square.part[j % 4]); });
       return {0.f, 0.f, lanes_sum<Lanes>(square.total()), count};
     } else {
+      Chains plain;
+#pragma unroll
+      for (int i = 0; i < Items; ++i) x[i].each([&](int j, float v) { plain.part[j % 4] += v; });
+      const float total = lanes_sum<Lanes>(plain.total());
+      const float pivot = count > 0.f ? __fdividef(total, count) : 0.f;
       Chains sum, square;
 #pragma unroll
       for (int i = 0; i < Items; ++i) {
@@ -247,18 +239,6 @@ struct Held {
       }
       return {pivot, lanes_sum<Lanes>(sum.total()), lanes_sum<Lanes>(square.total()), count};
     }
-  }
-
-  // Makes the compiler unpack x once more, where it would keep the floats of all passes in
-  // registers that there are not: it cannot know that the last extent of a block is 1.
-  __device__ __forceinline__ void unpack_anew() {
-    uint32 nothing;
-    asm("mov.u32 %0, %%ntid.z;" : "=r"(nothing));
-    nothing -= 1;
-#pragma unroll
-    for (int i = 0; i < Items; ++i)
-#pragma unroll
-      for (auto& w : x[i].words.w) w ^= nothing;
   }
 
   // Elements that the warp of this thread holds.

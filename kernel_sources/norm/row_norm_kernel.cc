@@ -30,6 +30,16 @@ std::vector<std::string> headers_of(std::string_view placement) {
   return headers;
 }
 
+// Rows a block and the loop over them go together: one is nothing without the other.
+void tidy(Config& config) {
+  if (config["rows_per_block"] == 0) return;  // a placement without the choice
+  if (config["loop"] == 0) {
+    config.set("rows_per_block", 1);
+  } else if (config["rows_per_block"] == 1) {
+    config.set("rows_per_block", config["cluster"] == 0 ? 2 : 16);
+  }
+}
+
 void add_new(std::vector<Config>& configs, Config config) {
   if (std::find(configs.begin(), configs.end(), config) == configs.end())
     configs.push_back(std::move(config));
@@ -88,7 +98,7 @@ std::vector<Config> RowNormKernel::autotune_configs(const DeviceFacts& facts) co
   const auto lists = choices(facts);
   std::vector<Config> configs = {base};
   const auto add = [&](Config config) {
-    tidy(config, facts);
+    tidy(config);
     if (can_run(config, facts)) add_new(configs, std::move(config));
   };
   for (const auto& [name, values] : lists) {
@@ -105,16 +115,6 @@ std::vector<Config> RowNormKernel::autotune_configs(const DeviceFacts& facts) co
     }
   }
   return configs;
-}
-
-void RowNormKernel::tidy(Config& config, const DeviceFacts& /*facts*/) const {
-  // Rows a block and the loop over them go together: one is nothing without the other.
-  if (config["rows_per_block"] == 0) return;  // a placement without the choice
-  if (config["loop"] == 0) {
-    config.set("rows_per_block", 1);
-  } else if (config["rows_per_block"] == 1) {
-    config.set("rows_per_block", config["cluster"] == 0 ? 2 : 16);
-  }
 }
 
 bool RowNormKernel::can_run(const Config& config, const DeviceFacts& facts) const {

@@ -81,8 +81,6 @@ class RowNormKernel : public Kernel {
   // Whether a program can be made of `config`: the static_asserts of the device code, and the
   // shared memory there is.
   virtual bool can_run(const Config& config, const DeviceFacts& facts) const;
-  // Makes a configuration of which one value was changed whole again.
-  virtual void tidy(Config& config, const DeviceFacts& facts) const;
   // Accesses that one thread holds of a row; 0 for a placement that holds none.
   virtual std::int64_t held_packs(const Config& /*config*/) const { return 0; }
 

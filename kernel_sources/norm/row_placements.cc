@@ -9,8 +9,8 @@ constexpr std::int64_t kWarpBytes = 1024;      // more than that a lane does not
 constexpr std::int64_t kBlockBytes = 32768;    // half of the registers of 1024 threads
 constexpr std::int64_t kBlockPacks = 8192;     // 8 accesses a thread
 constexpr std::int64_t kLatencyBytes = 16384;  // from here on a cluster is faster for one row alone
-constexpr std::int64_t kQueueSliceBytes = 65536;  // of a row that 512 threads hold at ease
-constexpr std::int64_t kQueueBytes = 32 * kQueueSliceBytes;  // with an effort, and 16 blocks
+constexpr std::int64_t kQueueSliceBytes = 65536;  // of a row that one block of a cluster holds
+constexpr std::int64_t kQueueBytes = 16 * kQueueSliceBytes;
 constexpr std::int64_t kStreamSliceBytes =
     131072;  // of a row that one block of a cluster reads twice
 
@@ -266,16 +266,13 @@ std::vector<Program> QueueRows::programs(const DeviceFacts& facts, const Config&
   return programs;
 }
 
-Config QueueRows::default_config(const DeviceFacts& facts) const {
-  const std::int64_t slices = ceil_div(row().bytes(), kQueueSliceBytes);
-  Config config{{"cluster", std::min<std::int64_t>(16, power_of_two_from(slices))},
-                {"threads", 512},
-                {"blocks_per_sm", 1},
-                {"early", 0},
-                {"load_hint", 0},
-                {"store_hint", 0}};
-  tidy(config, facts);
-  return config;
+Config QueueRows::default_config(const DeviceFacts& /*facts*/) const {
+  return {{"cluster", power_of_two_from(ceil_div(row().bytes(), kQueueSliceBytes))},
+          {"threads", 512},
+          {"blocks_per_sm", 1},
+          {"early", 2},
+          {"load_hint", 0},
+          {"store_hint", 0}};
 }
 
 std::int64_t QueueRows::blocks(const Config& config, int sm_count, std::int64_t rows) const {
@@ -284,18 +281,8 @@ std::int64_t QueueRows::blocks(const Config& config, int sm_count, std::int64_t 
 }
 
 std::int64_t QueueRows::smem_bytes(const Config& config) const {
-  return (config["ahead"] + config["factors"] * held_packs(config)) * config["threads"] * 16;
-}
-
-// All of the next row and of weight and bias, where there is room; else the weight, and as much of
-// the next row as was best of 1048576 elements (README.md).
-void QueueRows::tidy(Config& config, const DeviceFacts& facts) const {
-  const std::int64_t held = held_packs(config);
-  config.set("ahead", held);
-  config.set("factors", std::int64_t{row().has_weight} + std::int64_t{row().has_bias});
-  if (can_run(config, facts)) return;
-  config.set("ahead", std::max<std::int64_t>(1, held / (form().centred ? 2 : 4)));
-  config.set("factors", std::min<std::int64_t>(1, config["factors"]));
+  const std::int64_t kept = std::int64_t{row().has_weight} + std::int64_t{row().has_bias};
+  return (1 + kept) * held_packs(config) * config["threads"] * 16;
 }
 
 RowChoices QueueRows::choices(const DeviceFacts& /*facts*/) const {
@@ -307,7 +294,7 @@ std::int64_t QueueRows::held_packs(const Config& config) const {
 }
 
 bool QueueRows::can_run(const Config& config, const DeviceFacts& facts) const {
-  constexpr std::int64_t shared = 2048;  // at most, beside what is dynamic: QueueShared
+  constexpr std::int64_t shared = 2048;  // at most, beside what is dynamic: QueueShared, alignment
   return held_packs(config) <= 16 && row().packs() >= config["cluster"] &&
          (smem_bytes(config) + shared) * config["blocks_per_sm"] <= facts.smem_budget;
 }

@@ -87,7 +87,6 @@ class QueueRows : public RowNormKernel {
   std::int64_t blocks(const Config& config, int sm_count, std::int64_t rows) const override;
   std::int64_t smem_bytes(const Config& config) const override;
   RowChoices choices(const DeviceFacts& facts) const override;
-  void tidy(Config& config, const DeviceFacts& facts) const override;
   std::int64_t held_packs(const Config& config) const override;
   bool can_run(const Config& config, const DeviceFacts& facts) const override;
 

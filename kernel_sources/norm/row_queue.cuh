@@ -1,15 +1,12 @@
 // A cluster of CLUSTER blocks for each long row, and a queue of rows: a cluster takes the next row
 // when it has read the one before. Each block holds a slice of the present row in registers while
 // copies bring that of the next into shared memory, so that it reads and writes at once; weight and
-// bias stay in shared memory for all rows, as far as they fit.
+// bias stay in shared memory for all rows.
 //
 // Why a queue: multiprocessors do not share the memory's bandwidth equally, so with rows dealt out
-// beforehand the slowest decides when the kernel ends (an eighth later on an H200).
+// beforehand the slowest decides when the kernel ends (a tenth later on an H200).
 //
 //   CLUSTER    blocks of a cluster
-//   AHEAD      accesses of a thread that copies bring ahead; the others are loaded into registers
-//              when those of the row before have been written
-//   FACTORS    how many of weight and bias, in this order, stay in shared memory
 #pragma once
 
 #include "kernel_sources/device/bulk.cuh"
@@ -20,7 +17,6 @@ static_assert(CLUSTER >= 1 && CLUSTER <= 16 && (CLUSTER & (CLUSTER - 1)) == 0,
               "a cluster has 1, 2, 4, 8 or 16 blocks");
 static_assert(ROW_SIZE / VEC >= CLUSTER, "every block of the cluster could hold a part of the row");
 static_assert(VEC * sizeof(DTYPE) == 16, "copies move multiples of 16 bytes");
-static_assert(FACTORS >= 0 && FACTORS <= HAS_WEIGHT + HAS_BIAS, "what is there can be kept");
 
 namespace kiln::norm {
 
@@ -29,8 +25,7 @@ inline constexpr int row_packs = ROW_SIZE / VEC;
 inline constexpr int slice = (row_packs + CLUSTER - 1) / CLUSTER;
 inline constexpr int items = (slice + THREADS - 1) / THREADS;
 inline constexpr int block_warps = THREADS / warp_size;
-static_assert(items <= 32, "a thread holds at most 32 accesses of its row");
-static_assert(AHEAD >= 1 && AHEAD <= items, "copies bring a part of the slice, or all");
+static_assert(items <= 16, "a thread holds at most 16 accesses of its row");
 
 template <class F>
 using QueuedRow =
@@ -38,22 +33,17 @@ using QueuedRow =
          warp_size, HAS_WEIGHT, HAS_BIAS>;
 using RowPack = Pack<DTYPE, VEC>;
 
-// Floats of all elements that a thread holds, beside the elements themselves, need more registers
-// than it has.
-inline constexpr bool registers_are_few =
-    sizeof(DTYPE) < 4 && items * 3 * 4 * THREADS * BLOCKS_PER_SM > 65536;
-
-// Dynamic shared memory: for each thread AHEAD packs of the next row, then its packs of what stays.
-// In the first part the packs of a warp's lanes lie as in memory.
+// Dynamic shared memory: the block's slice of the next row as it lies in memory, then for each
+// thread its packs of weight and of bias.
 __device__ __forceinline__ RowPack* next_row() {
   extern __shared__ __align__(128) uint4 lines_of_smem[];
   return reinterpret_cast<RowPack*>(lines_of_smem);
 }
 __device__ __forceinline__ RowPack* kept(int factor, int item) {
-  return next_row() + (AHEAD + factor * items + item) * THREADS + threadIdx.x;
+  return next_row() + ((1 + factor) * items + item) * THREADS + threadIdx.x;
 }
 
-// What a block knows of the turns of its cluster; by turns in one of two places. A place is used
+// What a block knows of the turns of its cluster, by turns in one of two places. A place is used
 // again two turns later: by then all blocks have been heard in the turn between, and each sent its
 // moments there after its threads were done with this place (a barrier lies between).
 struct QueueShared {
@@ -65,6 +55,7 @@ struct QueueShared {
   Barrier begun;                 // it has come
   Barrier arrived[block_warps];  // copies of a warp's part of the next row
 };
+static_assert(sizeof(QueueShared) <= 1536, "the host reckons with 2048, what alignment takes too");
 
 // A thread's part of the rows.
 template <class F>
@@ -73,7 +64,7 @@ struct QueuedPart {
   QueueShared& shared;
   QueuedRow<F> held;
   int warp, lane, rank;
-  int copied;  // packs that copies bring to this warp
+  int packs;  // of the warp
 
   __device__ __forceinline__ QueuedPart(const Operands<DTYPE>& operands, QueueShared& block)
       : call(operands), shared(block) {
@@ -84,34 +75,24 @@ struct QueuedPart {
     held.first = warp * items * warp_size + lane;
     held.end = row_packs - rank * slice < slice ? row_packs - rank * slice : slice;
     const int left = held.end - (held.first - lane);
-    copied = left < 0 ? 0 : left < AHEAD * warp_size ? left : AHEAD * warp_size;
+    packs = left < 0 ? 0 : left < items * warp_size ? left : items * warp_size;
   }
 
   // Has the copies bring a row, if there is one.
   __device__ __forceinline__ void copy(int64 row, int64 rows) const {
-    if (lane != 0 || copied == 0 || row >= rows) return;
-    const uint32 bytes = static_cast<uint32>(copied) * 16;
+    if (lane != 0 || packs == 0 || row >= rows) return;
+    const uint32 bytes = static_cast<uint32>(packs) * 16;
     shared.arrived[warp].arrive_expecting(bytes);
-    bulk_copy(next_row() + warp * AHEAD * warp_size,
+    bulk_copy(next_row() + held.first,
               call.x + row * call.x_stride + (held.base + held.first) * VEC, bytes,
               shared.arrived[warp]);
   }
-  // Loads the packs that no copy brings, if there is a row.
-  __device__ __forceinline__ void load_rest(int64 row, int64 rows) {
-    if (AHEAD == items || row >= rows) return;
-    const DTYPE* const x = call.x + row * call.x_stride;
-#pragma unroll
-    for (int i = AHEAD; i < items; ++i) {
-      held.x[i] = RowPack::zero();
-      if (held.inside(i)) held.x[i] = kiln::load<Hint(LOAD_HINT), VEC>(x + held.pack(i) * VEC);
-    }
-  }
   // Waits for the copies and takes what they brought.
   __device__ __forceinline__ void take(uint32 parity) {
-    if (copied > 0) shared.arrived[warp].wait(parity);
-    const RowPack* const mine = next_row() + warp * AHEAD * warp_size + lane;
+    if (packs > 0) shared.arrived[warp].wait(parity);
+    const RowPack* const mine = next_row() + held.first;
 #pragma unroll
-    for (int i = 0; i < AHEAD; ++i)
+    for (int i = 0; i < items; ++i)
       held.x[i] = held.inside(i) ? mine[i * warp_size] : RowPack::zero();
     __syncwarp();
   }
@@ -120,20 +101,16 @@ struct QueuedPart {
 #pragma unroll
     for (int i = 0; i < items; ++i) {
       if (!held.inside(i)) continue;
-      const int64 at = held.pack(i) * VEC;
-      if constexpr (FACTORS >= 1)
-        *kept(0, i) = kiln::load<Hint::keep, VEC>((HAS_WEIGHT ? call.weight : call.bias) + at);
-      if constexpr (FACTORS == 2) *kept(1, i) = kiln::load<Hint::keep, VEC>(call.bias + at);
+      typename QueuedRow<F>::Fs f;
+      f.load_from(call, held.pack(i));
+      if constexpr (HAS_WEIGHT) *kept(0, i) = f.scale;
+      if constexpr (HAS_BIAS) *kept(HAS_WEIGHT, i) = f.shift;
     }
   }
   __device__ __forceinline__ typename QueuedRow<F>::Fs factors(int i) const {
     typename QueuedRow<F>::Fs f;
-    const int64 at = held.pack(i) * VEC;
-    if constexpr (HAS_WEIGHT)
-      f.scale = FACTORS >= 1 ? *kept(0, i) : kiln::load<Hint::keep, VEC>(call.weight + at);
-    if constexpr (HAS_BIAS)
-      f.shift = FACTORS >= 1 + HAS_WEIGHT ? *kept(HAS_WEIGHT, i)
-                                          : kiln::load<Hint::keep, VEC>(call.bias + at);
+    if constexpr (HAS_WEIGHT) f.scale = *kept(0, i);
+    if constexpr (HAS_BIAS) f.shift = *kept(HAS_WEIGHT, i);
     return f;
   }
 
@@ -151,15 +128,13 @@ struct QueuedPart {
   // The moments of the row, and `row` becomes that after the next: `ticket` of the first block's
   // first thread.
   __device__ __forceinline__ Moments exchange(const RingPlace<2>& turn, int64 ticket, int64& row) {
-    const float pivot = held.template pivot<warp_size>(held.warp_count());
-    if constexpr (registers_are_few) held.unpack_anew();
-    const Moments own = held.template moments_about<warp_size>(pivot, held.warp_count());
-    if constexpr (registers_are_few) held.unpack_anew();
+    const Moments own = held.template moments<warp_size>(held.warp_count());
     if (lane == 0) shared.warps[turn.slot][warp] = own;
-    Barrier& known = shared.known[turn.slot];
+    __syncthreads();
+    const Barrier& known = shared.known[turn.slot];
     if (warp == 0) {
-      if (lane == 0) known.arrive_expecting(CLUSTER * sizeof(Moments) + sizeof(int64));
-      __syncthreads();
+      if (lane == 0)
+        shared.known[turn.slot].arrive_expecting(CLUSTER * sizeof(Moments) + sizeof(int64));
       const Moments block = merge<F::centred, block_warps>(shared.warps[turn.slot]);
       ticket = __shfl_sync(all_lanes, ticket, 0);
       if (lane < CLUSTER) {
@@ -167,8 +142,6 @@ struct QueuedPart {
                         make_float4(block.pivot, block.sum, block.square, block.count));
         if (rank == 0) send_to_cluster(&shared.rows[turn.slot], known, lane, ticket);
       }
-    } else {
-      __syncthreads();
     }
     known.wait(turn.parity);
     row = shared.rows[turn.slot];
@@ -196,7 +169,6 @@ __device__ __forceinline__ void queue_rows(const Operands<DTYPE>& call, int64 ro
   cluster_wait();
   if (queue != nullptr) at = part.tell_first(at);
   part.copy(at, rows);
-  part.load_rest(at, rows);
   int64 next = at + (queue != nullptr ? 1 : clusters);
   part.keep_factors();
 
@@ -212,7 +184,6 @@ __device__ __forceinline__ void queue_rows(const Operands<DTYPE>& call, int64 ro
     part.held.template write<Hint(STORE_HINT)>(call.at(at, ROW_SIZE),
                                                normaliser<F::centred>(m, ROW_SIZE, EPS),
                                                [&](int i) { return part.factors(i); });
-    part.load_rest(next, rows);
     at = next;
     next = after;
   }

@@ -34,21 +34,21 @@ std::vector<Config> held_configs(const SetsFacts& facts, std::int64_t packs,
   std::vector<Config> configs;
   if (facts.vec * size_of(facts.dtype) != kPackBytes) return configs;
   if (device.arch != 90 && device.arch != 100) return configs;
-  for (const auto& [threads, items, hint] : {std::array<std::int64_t, 3>{256, 4, kStream},
+  for (const auto& [threads, items, hint] : {std::array<std::int64_t, 3>{256, 8, kKeep},
                                              {256, 8, kStream},
+                                             {256, 4, kKeep},
+                                             {256, 4, kStream},
                                              {256, 2, kStream},
                                              {128, 8, kStream},
                                              {192, 8, kStream},
                                              {384, 2, kStream},
                                              {384, 4, kStream},
-                                             {448, 2, kStream},
-                                             {256, 4, kKeep},
-                                             {256, 8, kKeep}}) {
+                                             {448, 2, kStream}}) {
     Config config = {{"threads", threads}, {"items", items}, {"store_hint", hint}};
-    // Beside a slot: moments of each warp, a result, barriers.
+    // Beside a slot: moments of each warp, a result, barriers; and what aligning the ring may take.
     const std::int64_t beside = threads / 32 * 16 + 80;
     const std::int64_t slots =
-        std::min(device.smem_budget / (slot_bytes(config) + beside), kMostSlots);
+        std::min((device.smem_budget - 128) / (slot_bytes(config) + beside), kMostSlots);
     // The rings must hold the set that is written, and should hold the next.
     const std::int64_t parts = ceil_div(packs, part_packs(config));
     config.set("slots", slots);

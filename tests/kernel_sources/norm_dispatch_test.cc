@@ -82,9 +82,11 @@ TEST_P(NormDispatchTest, ClustersServeLongRowsFromSm90On) {
     EXPECT_EQ(key(call(65536, DType::float16, 16, arch)), held) << arch;
     EXPECT_EQ(key(call(65544, DType::float16, 16, arch)), longer) << arch;
     EXPECT_EQ(key(call(131072, DType::float32, 16, arch)), longer) << arch;
-    EXPECT_EQ(key(call(1 << 20, DType::bfloat16, 16, arch)), longer) << arch;
-    EXPECT_EQ(key(call((1 << 20) + 8, DType::bfloat16, 16, arch)), longest) << arch;
-    EXPECT_EQ(key(call(524292, DType::float32, 16, arch)), longest) << arch;
+    EXPECT_EQ(key(call(524288, DType::bfloat16, 16, arch)), longer) << arch;
+    EXPECT_EQ(key(call(524296, DType::bfloat16, 16, arch)), longest) << arch;
+    EXPECT_EQ(key(call(262144, DType::float32, 16, arch)), longer) << arch;
+    EXPECT_EQ(key(call(262148, DType::float32, 16, arch)), longest) << arch;
+    EXPECT_EQ(key(call(1 << 20, DType::bfloat16, 16, arch)), longest) << arch;
     EXPECT_EQ(key(call((1 << 20) + 7, DType::bfloat16, 2, arch)), longest) << arch;
     // Accesses of less than 16 bytes are not held.
     EXPECT_EQ(key(call(65536, DType::float16, 8, arch)), name("_stream")) << arch;

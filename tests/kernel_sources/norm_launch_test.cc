@@ -181,20 +181,18 @@ TEST_F(NormLaunchTest, ClustersThatTakeSeveralRowsTakeThemFromAQueue) {
   EXPECT_EQ(support_.launches, 3);
 }
 
-// Each configuration fits the block's shared memory and names no more than there is.
+// Each configuration fits the block's shared memory.
 TEST_F(NormLaunchTest, LongRowsFitTheirBlocks) {
   for (const int arch : {90, 100}) {
     const DeviceFacts facts = *reference_facts(arch);
-    for (const std::int64_t n : {16392, 32768, 65536, 100008, 524288, 1 << 20}) {
+    for (const std::int64_t n : {16392, 32768, 65536, 100008, 524288}) {
       make<LayerNormFwdInterface>(kForms[0], "layer_norm_queue", n);
       for (const Config& config : kernel_->autotune_configs(facts)) {
         const std::int64_t items = (n / 8 + config["cluster"] * config["threads"] - 1) /
                                    (config["cluster"] * config["threads"]);
-        EXPECT_LE(config["ahead"], items) << n << to_string(config);
-        EXPECT_GE(config["ahead"], 1) << n << to_string(config);
-        EXPECT_LE(config["factors"], 2) << n << to_string(config);
+        EXPECT_LE(items, 16) << n << to_string(config);
         const std::int64_t smem = kernel_->programs(facts, config)[0].smem_bytes;
-        EXPECT_EQ(smem, (config["ahead"] + config["factors"] * items) * config["threads"] * 16);
+        EXPECT_EQ(smem, 3 * items * config["threads"] * 16);
         EXPECT_LE((smem + 2048) * config["blocks_per_sm"], facts.smem_budget)
             << n << to_string(config);
       }
