@@ -152,7 +152,8 @@ OpCore::OpCore(Runtime& runtime, const OpType& type, ParamValues params, OpOptio
       options_(std::move(options)),
       memory_(internal::kMaxCallWords, internal::kMaxRememberedKernels, kMaxRememberedCalls),
       serving_(runtime.impl(), type.signature.op, options_.target, type.interfaces.empty()),
-      tuning_(*this) {}
+      tuning_(*this),
+      scratch_(runtime) {}
 
 absl::StatusOr<Dispatcher*> OpCore::dispatcher(std::string_view interface) const {
   for (const auto& d : dispatchers_) {
@@ -352,36 +353,6 @@ absl::Status OpCore::call_in_tree(Op& op, const CallView& view, const CallArgs& 
   if (!key.empty() && !is_composite() && !resolved.stand_ins && resolved.kept)
     memory_.insert(key.data(), key.size(), kernels.data(), kernels.size());
   return absl::OkStatus();
-}
-
-absl::StatusOr<void*> OpCore::workspace(const Stream& stream, std::size_t bytes) {
-  // A sweep has scratch memory of its own: other threads' calls go on meanwhile.
-  const Device device = internal::real_device(stream.device);
-  const bool is_sweep = !(device == stream.device);
-  KILN_ASSIGN_OR_RETURN(DeviceSupport * support, runtime_.device_support(device.type));
-  ScratchOwner owner{stream.device.type.id(), stream.device.index, nullptr, 0};
-  if (!is_sweep) {
-    owner.stream = stream.handle;
-    KILN_ASSIGN_OR_RETURN(owner.capture, support->capture_id(stream));
-  }
-  MutexLock lock(mutex_);
-  Scratches& scratch = scratch_[owner];
-  if (!scratch.blocks.empty() && scratch.blocks.back().second >= bytes)
-    return scratch.blocks.back().first;
-  KILN_ASSIGN_OR_RETURN(void* data, support->allocate(Stream{device, stream.handle}, bytes));
-  scratch.device = device;
-  scratch.blocks.emplace_back(data, bytes);
-  return data;
-}
-
-OpCore::~OpCore() {
-  MutexLock lock(mutex_);
-  for (const auto& [where, scratch] : scratch_) {
-    const absl::StatusOr<DeviceSupport*> support = runtime_.device_support(scratch.device.type);
-    for (const auto& [data, bytes] : scratch.blocks) {
-      if (support.ok()) (*support)->free(Stream{scratch.device}, data).IgnoreError();
-    }
-  }
 }
 
 void OpCore::record(CallRecord record) {

@@ -7,6 +7,7 @@
 #include "base/mutex.h"
 #include "runtime/dispatcher.h"
 #include "runtime/hit_table.h"
+#include "runtime/op_scratch.h"
 #include "runtime/op_tuning.h"
 #include "runtime/target_serving.h"
 
@@ -33,7 +34,7 @@ class OpCore {
                                                       const OpOptions& options);
   OpCore(Runtime& runtime, const OpType& type, ParamValues params, OpOptions options);
   // Scratch memory is freed: the op's work must have ended.
-  ~OpCore();
+  ~OpCore() = default;
 
   Runtime& runtime() const { return runtime_; }
   const Signature& signature() const { return type_.signature; }
@@ -76,7 +77,9 @@ class OpCore {
   void adopt(Op& op) { op_ = &op; }
   absl::Status execute(const CallView& call) { return op_->execute(call); }
 
-  absl::StatusOr<void*> workspace(const Stream& stream, std::size_t bytes);
+  absl::StatusOr<void*> workspace(const Stream& stream, std::size_t bytes) {
+    return scratch_.get(stream, bytes);
+  }
   void record(CallRecord record);
   void record(const Stream& stream, std::span<const Tensor* const> inputs,
               std::span<const Tensor* const> outputs, std::span<const void* const> kernels);
@@ -106,23 +109,10 @@ class OpCore {
   internal::HitTable memory_;
   internal::TargetServing serving_;
   internal::OpTuning tuning_;
+  internal::OpScratch scratch_;
   Op* op_ = nullptr;
 
-  // Whose scratch memory: a stream's, or that of a graph captured on it, which may run beside the
-  // stream's calls and beside other graphs.
-  struct ScratchOwner {
-    std::uint8_t device_type, device_index;
-    void* stream;
-    std::uint64_t capture;
-    friend auto operator<=>(const ScratchOwner&, const ScratchOwner&) = default;
-  };
-  // The last block is in use, older ones may still be named by captured graphs.
-  struct Scratches {
-    Device device;
-    std::vector<std::pair<void*, std::size_t>> blocks;
-  };
   mutable Mutex mutex_;
-  std::map<ScratchOwner, Scratches> scratch_ ABSL_GUARDED_BY(mutex_);
   std::optional<CallRecord> last_call_ ABSL_GUARDED_BY(mutex_);
   std::unordered_set<Hash128, Hash128Hasher> recorded_ ABSL_GUARDED_BY(mutex_);
 };
