@@ -1,6 +1,7 @@
 #ifndef KILN_RUNTIME_OP_SCRATCH_H_
 #define KILN_RUNTIME_OP_SCRATCH_H_
 
+#include <kiln/export.h>
 #include <kiln/runtime.h>
 #include <kiln/tensor.h>
 
@@ -19,7 +20,7 @@ namespace kiln::internal {
 
 // The scratch memory of an op: a block for each stream and for each capture of one, which grows by
 // a new block and keeps the old ones, since captured graphs may still name them. Thread-safe.
-class OpScratch {
+class KILN_EXPORT OpScratch {
  public:
   explicit OpScratch(Runtime& runtime) : runtime_(runtime) {}
   // Frees all. REQUIRES: the work that used it has ended.
