@@ -1,6 +1,7 @@
 #include "base/log.h"
 
 #include "base/mutex.h"
+#include "base/printable.h"
 
 #include <absl/base/const_init.h>
 #include <absl/base/thread_annotations.h>
@@ -33,25 +34,35 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
   return spdlog::level::err;
 }
 
-spdlog::level::level_enum level_from_environment() {
-  const char* text = std::getenv("KILN_LOG_LEVEL");
-  const std::string_view name = text == nullptr ? "" : text;
+// What KILN_LOG_LEVEL asks for; nullopt: it is not understood.
+std::optional<spdlog::level::level_enum> level_of(std::string_view name) {
   if (name == "debug") return spdlog::level::debug;
   if (name == "info") return spdlog::level::info;
+  if (name == "warning" || name.empty()) return spdlog::level::warn;
   if (name == "error") return spdlog::level::err;
   if (name == "off") return spdlog::level::off;
-  return spdlog::level::warn;
+  return std::nullopt;
 }
 
 LogSink make_default_sink() {
   auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   auto logger = std::make_shared<spdlog::logger>("kiln", std::move(sink));
   logger->set_pattern("[%Y-%m-%d %H:%M:%S.%e] [%n] [%l] %v");
-  logger->set_level(level_from_environment());
   logger->flush_on(spdlog::level::warn);
-  return [logger](LogLevel level, std::string_view message) {
-    logger->log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
+  const auto write = [logger](LogLevel level, std::string_view message) {
+    const std::string text = printable(shortened(message));
+    logger->log(spdlog_level(level), spdlog::string_view_t(text.data(), text.size()));
   };
+  const char* const wanted = std::getenv("KILN_LOG_LEVEL");
+  const auto level = level_of(wanted == nullptr ? "" : wanted);
+  logger->set_level(level.value_or(spdlog::level::warn));
+  if (!level) {
+    write(
+        LogLevel::warning,
+        "KILN_LOG_LEVEL wants one of debug, info, warning, error, off, and is not followed: got " +
+            std::string(wanted));
+  }
+  return write;
 }
 
 constexpr std::size_t kMaxSaid = 4096;

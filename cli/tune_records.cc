@@ -150,9 +150,9 @@ absl::StatusOr<Exit> export_records(const Session& session, const std::string& p
 
 absl::StatusOr<Exit> import_records(const Session& session, const std::string& path) {
   KILN_ASSIGN_OR_RETURN(const std::string text, read_input(path));
-  if (const absl::Status bad = internal::check_json_text(text); !bad.ok())
-    return absl::InvalidArgumentError(path + ": " + message_of(bad));
-  const Json list = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const absl::StatusOr<Json> parsed = internal::parse_json(text);
+  if (!parsed.ok()) return absl::InvalidArgumentError(path + ": " + message_of(parsed.status()));
+  const Json& list = *parsed;
   if (!list.is_array())
     return absl::InvalidArgumentError(path + ": must be a file that `kiln tune export` wrote");
   // All or nothing: what is no record is seen before any is kept.
