@@ -57,10 +57,8 @@ LogSink make_default_sink() {
   const auto level = level_of(wanted == nullptr ? "" : wanted);
   logger->set_level(level.value_or(spdlog::level::warn));
   if (!level) {
-    write(
-        LogLevel::warning,
-        "KILN_LOG_LEVEL wants one of debug, info, warning, error, off, and is not followed: got " +
-            std::string(wanted));
+    write(LogLevel::warning, "KILN_LOG_LEVEL wants one of debug, info, warning, error, off: got " +
+                                 std::string(wanted) + ", which changes nothing");
   }
   return write;
 }

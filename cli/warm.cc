@@ -6,6 +6,7 @@
 #include "cli/help.h"
 #include "cli/interrupt.h"
 #include "cli/session.h"
+#include "cli/validators.h"
 #include "cli/warm_jobs.h"
 #include "runtime/call_json.h"
 #include "runtime/tools.h"
@@ -16,7 +17,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <thread>
 
@@ -25,10 +25,10 @@
 namespace kiln::cli {
 namespace {
 
+constexpr std::int64_t kMostJobs = 4096;  // each is a thread
+
 struct WarmArguments {
-  std::vector<std::string> calls;
-  std::string file;
-  std::int64_t max_calls = internal::kMaxGeneratedCalls;
+  CallSource calls;
   DeviceArguments devices;
   int jobs = 0;
   bool dry_run = false;
@@ -52,7 +52,7 @@ Json failures_json(const WarmJobs& jobs, Runtime& runtime) {
     one["where"] = failure.call->name;
     one["board"] = failure.place->name;
     one["kind"] = internal::kind_name(failure.status);
-    one["reason"] = message_of(failure.status);
+    one["reason"] = reason_of(failure.status);
     failures.push_back(std::move(one));
   }
   return failures;
@@ -81,25 +81,24 @@ Json report_json(const WarmJobs& jobs, const Outcome& outcome, Runtime& runtime)
 void print_report(const WarmJobs& jobs, const Outcome& outcome) {
   const WarmSummary& summary = outcome.summary;
   for (const WarmFailure& failure : jobs.failures()) {
-    std::printf("failed: %s on %s: %s\n", failure.call->name.c_str(), failure.place->name.c_str(),
-                indented(message_of(failure.status), 2).c_str());
+    print("failed: %s on %s: %s\n", failure.call->name, failure.place->name,
+          indented(reason_of(failure.status), 2));
   }
   std::string hits;
   for (const auto& [tier, count] : summary.hits)
     hits += absl::StrFormat(", %d from %s", count, cache::to_string(tier));
   if (outcome.is_dry_run) {
-    std::printf("%zu calls need %zu identities (%zu programs): %zu to be built%s; %zu failed\n",
-                outcome.calls, summary.identities, summary.programs, summary.missing, hits.c_str(),
-                jobs.failures().size());
+    print("%zu calls need %zu identities (%zu programs): %zu to be built%s; %zu failed\n",
+          outcome.calls, summary.identities, summary.programs, summary.missing, hits,
+          jobs.failures().size());
     return;
   }
-  std::printf("%zu identities: %zu built%s; %zu failed; %s\n", summary.identities, summary.built,
-              hits.c_str(), jobs.failures().size(), seconds_text(outcome.seconds).c_str());
+  print("%zu identities: %zu built%s; %zu failed; %s\n", summary.identities, summary.built, hits,
+        jobs.failures().size(), seconds_text(outcome.seconds));
   if (outcome.is_interrupted) {
-    std::printf("interrupted: %zu identities were not begun; what was built is kept\n",
-                summary.not_done);
+    print("interrupted: %zu identities were not begun; what was built is kept\n", summary.not_done);
   } else if (summary.built == 0 && jobs.failures().empty()) {
-    std::printf("nothing was built: all of it was there\n");
+    print("nothing was built: all of it was there\n");
   }
 }
 
@@ -108,12 +107,8 @@ absl::StatusOr<Exit> warm(const Session& session, const WarmArguments& arguments
   const int threads = arguments.jobs != 0
                           ? arguments.jobs
                           : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  if (threads < 1)
-    return absl::InvalidArgumentError(
-        absl::StrFormat("--jobs must not be negative: got %d", threads));
   Runtime& runtime = Runtime::instance();
-  KILN_ASSIGN_OR_RETURN(const std::vector<NamedCall> calls,
-                        read_calls(runtime, arguments.file, arguments.calls, arguments.max_calls));
+  KILN_ASSIGN_OR_RETURN(const std::vector<NamedCall> calls, read_calls(runtime, arguments.calls));
   if (!arguments.dry_run) KILN_RETURN_IF_ERROR(check_cache_keeps());
   const Interrupt interrupt;
   WarmJobs jobs(runtime);
@@ -121,8 +116,8 @@ absl::StatusOr<Exit> warm(const Session& session, const WarmArguments& arguments
   if (!arguments.dry_run) {
     std::size_t kernels = 0;
     for (const WarmJob& job : jobs.jobs()) kernels += job.wanted.size();
-    std::fprintf(stderr, "%zu calls on %zu boards need %zu kernels\n", calls.size(),
-                 jobs.place_names().size(), kernels);
+    tell("%zu calls on %zu boards need %zu kernels\n", calls.size(), jobs.place_names().size(),
+         kernels);
   }
   const WarmMode mode = arguments.dry_run ? WarmMode::look : WarmMode::build;
   jobs.run(threads, mode, interrupt);
@@ -145,18 +140,13 @@ void add_warm(CLI::App& app, Session& session) {
   CLI::App* command =
       app.add_subcommand("warm", "build what calls need, without a GPU, into the cache");
   auto arguments = std::make_shared<WarmArguments>();
-  command->add_option("--calls", arguments->file, "a file with one CALL a line; - is stdin")
-      ->type_name("FILE");
-  command->add_option("CALL", arguments->calls, "ops and their JSON");
+  add_call_file_options(*command, arguments->calls);
+  command->add_option("CALL", arguments->calls.words, "ops and their JSON");
   command
       ->add_option("--jobs", arguments->jobs,
                    "builds at once; 0, the default: as many as there are cores")
-      ->type_name("N");
-  command
-      ->add_option("--max-calls", arguments->max_calls,
-                   "calls that lines with lists and ranges may make in all")
       ->type_name("N")
-      ->capture_default_str();
+      ->check(between(0, kMostJobs));
   command->add_flag("--dry-run", arguments->dry_run, "only count, and look what is there");
   add_device_options(*command, arguments->devices);
   examples(
