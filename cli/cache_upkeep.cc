@@ -183,6 +183,14 @@ absl::Status check_cache_keeps() {
                       folder->path(), std::strerror(errno)));
 }
 
+absl::StatusOr<std::size_t> count_not_kept(const std::set<cache::CompileKey>& keys) {
+  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<cache::CacheDir> folder, open_cache_folder());
+  return static_cast<std::size_t>(
+      std::count_if(keys.begin(), keys.end(), [&](const cache::CompileKey& key) {
+        return !folder->fs().stat(folder->artifact_path(key)).ok();
+      }));
+}
+
 void add_cache_upkeep(CLI::App& cache, Session& session) {
   auto share = std::make_shared<std::string>("0");
   CLI::App* verify_command = cache.add_subcommand(

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <thread>
 
 // Builds what calls need. First all calls are planned, which is quick, so that what is to be built
@@ -38,6 +39,7 @@ struct WarmArguments {
 struct Outcome {
   WarmSummary summary;
   std::size_t calls = 0;
+  std::size_t lost = 0;  // artifacts that were built and are not in the folder
   bool is_dry_run = false, is_interrupted = false;
   double seconds = 0;
 };
@@ -72,13 +74,14 @@ Json report_json(const WarmJobs& jobs, const Outcome& outcome, Runtime& runtime)
   json["missing"] = summary.missing;
   json["failed"] = jobs.failures().size();
   json["failures"] = failures_json(jobs, runtime);
+  json["not_kept"] = outcome.lost;
   json["interrupted"] = outcome.is_interrupted;
   json["not_done"] = summary.not_done;
   json["seconds"] = outcome.seconds;
   return json;
 }
 
-void print_report(const WarmJobs& jobs, const Outcome& outcome) {
+void print_report(const WarmJobs& jobs, const Outcome& outcome, const std::string& folder) {
   const WarmSummary& summary = outcome.summary;
   for (const WarmFailure& failure : jobs.failures()) {
     print("failed: %s on %s: %s\n", failure.call->name, failure.place->name,
@@ -95,11 +98,30 @@ void print_report(const WarmJobs& jobs, const Outcome& outcome) {
   }
   print("%zu identities: %zu built%s; %zu failed; %s\n", summary.identities, summary.built, hits,
         jobs.failures().size(), seconds_text(outcome.seconds));
+  if (outcome.lost > 0) {
+    print(
+        "not kept: %zu artifacts were built and are not in %s: it is full, or more than it may "
+        "hold (KILN_CACHE_MAX_BYTES)\n",
+        outcome.lost, folder);
+  }
   if (outcome.is_interrupted) {
     print("interrupted: %zu identities were not begun; what was built is kept\n", summary.not_done);
   } else if (summary.built == 0 && jobs.failures().empty()) {
     print("nothing was built: all of it was there\n");
   }
+}
+
+// Of the programs that no tier had.
+std::set<cache::CompileKey> compiled_keys(const WarmJobs& jobs) {
+  std::set<cache::CompileKey> keys;
+  for (const WarmJob& job : jobs.jobs()) {
+    for (const WarmKernel& kernel : job.kernels) {
+      for (const WarmProgram& program : kernel.programs) {
+        if (!program.tier) keys.insert(program.key);
+      }
+    }
+  }
+  return keys;
 }
 
 absl::StatusOr<Exit> warm(const Session& session, const WarmArguments& arguments) {
@@ -125,13 +147,22 @@ absl::StatusOr<Exit> warm(const Session& session, const WarmArguments& arguments
   if (!tools::store(runtime).flush(absl::Minutes(10)))
     return absl::UnavailableError(
         "cache: what was built must be written, got no end of it in time");
-  const Outcome outcome{summarise(jobs.jobs(), mode), calls.size(), arguments.dry_run,
-                        interrupt.requested(), absl::ToDoubleSeconds(absl::Now() - start)};
+  std::size_t lost = 0;
+  if (!arguments.dry_run) {
+    KILN_ASSIGN_OR_RETURN(lost, count_not_kept(compiled_keys(jobs)));
+  }
+  const Outcome outcome{summarise(jobs.jobs(), mode),
+                        calls.size(),
+                        lost,
+                        arguments.dry_run,
+                        interrupt.requested(),
+                        absl::ToDoubleSeconds(absl::Now() - start)};
   if (session.json)
     print_json(report_json(jobs, outcome, runtime));
   else
-    print_report(jobs, outcome);
-  return interrupt.exit_or(jobs.failures().empty() ? Exit::ok : Exit::cannot_do);
+    print_report(jobs, outcome, tools::store(runtime).disk_dir());
+  const bool is_done = jobs.failures().empty() && outcome.lost == 0;
+  return interrupt.exit_or(is_done ? Exit::ok : Exit::cannot_do);
 }
 
 }  // namespace

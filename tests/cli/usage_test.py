@@ -1,5 +1,6 @@
 import json
 import os
+import resource
 
 from kiln_test_case import CALL, KilnTestCase, changed, main
 
@@ -98,6 +99,19 @@ class UsageTest(KilnTestCase):
     def test_messages_do_not_command_a_terminal(self):
         result = self.kiln("explain", {"op": "a\x1b[31mred"}, "--arch", "90")
         self.assertIn("a\\x1b[31mred", result.err)
+
+    def test_warm_that_keeps_nothing_is_no_success(self):
+        many = {"op": "LayerNormFwdOp", "params": {"normalized_shape": ["$n"]}, "for": {"n": [1024, 2048, 4096]},
+                "inputs": {name: {"dtype": "float16", "shape": shape} for name, shape in
+                           (("x", [16, "$n"]), ("weight", ["$n"]), ("bias", ["$n"]))}}
+        full = dict(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048)))  # no file may be larger
+        result = self.kiln("warm", many, "--arch", "90", "--json", **full)
+        self.assertEqual(result.code, 3, result.err)
+        self.assertEqual((result.json["built"], result.json["not_kept"]), (3, 3))
+        plain = self.kiln("warm", many, "--arch", "90", **full)
+        self.assertEqual(plain.code, 3, plain.err)
+        self.assertIn("not kept: 3 artifacts", plain.out)
+        self.assertEqual(self.ok("warm", many, "--arch", "90")["not_kept"], 0)
 
     def test_names_and_values_of_files_command_no_terminal(self):
         """Whatever a calls file holds: in errors, in lists of failures, in progress, in reports, in JSON."""
