@@ -34,33 +34,28 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
   return spdlog::level::err;
 }
 
-// What KILN_LOG_LEVEL asks for; nullopt: it is not understood.
-std::optional<spdlog::level::level_enum> level_of(std::string_view name) {
+// Of KILN_LOG_LEVEL; who reads the other variables says what is not understood
+// (runtime/options.cc).
+spdlog::level::level_enum level_from_environment() {
+  const char* text = std::getenv("KILN_LOG_LEVEL");
+  const std::string_view name = text == nullptr ? "" : text;
   if (name == "debug") return spdlog::level::debug;
   if (name == "info") return spdlog::level::info;
-  if (name == "warning" || name.empty()) return spdlog::level::warn;
   if (name == "error") return spdlog::level::err;
   if (name == "off") return spdlog::level::off;
-  return std::nullopt;
+  return spdlog::level::warn;
 }
 
 LogSink make_default_sink() {
   auto sink = std::make_shared<spdlog::sinks::stderr_sink_mt>();
   auto logger = std::make_shared<spdlog::logger>("kiln", std::move(sink));
   logger->set_pattern("[%Y-%m-%d %H:%M:%S.%e] [%n] [%l] %v");
+  logger->set_level(level_from_environment());
   logger->flush_on(spdlog::level::warn);
-  const auto write = [logger](LogLevel level, std::string_view message) {
+  return [logger](LogLevel level, std::string_view message) {
     const std::string text = printable(shortened(message));
     logger->log(spdlog_level(level), spdlog::string_view_t(text.data(), text.size()));
   };
-  const char* const wanted = std::getenv("KILN_LOG_LEVEL");
-  const auto level = level_of(wanted == nullptr ? "" : wanted);
-  logger->set_level(level.value_or(spdlog::level::warn));
-  if (!level) {
-    write(LogLevel::warning, "KILN_LOG_LEVEL wants one of debug, info, warning, error, off: got " +
-                                 std::string(wanted) + ", which changes nothing");
-  }
-  return write;
 }
 
 constexpr std::size_t kMaxSaid = 4096;

@@ -27,8 +27,11 @@ absl::StatusOr<Exit> help(const CLI::App& app, const std::vector<std::string>& w
   std::vector<std::string> known;
   for (const Command& command : commands_of(app)) {
     if (command.path == "kiln" + (path.empty() ? "" : " " + path)) {
+      // App::help would show the command that runs, which is this one.
       const std::string above = command.path.substr(0, command.path.rfind(' '));
-      print("%s", command.app->help(command.app == &app ? "" : above));
+      print("%s", command.app == &app ? app.get_formatter()->make_help(&app, app.get_name(),
+                                                                       CLI::AppFormatMode::Normal)
+                                      : command.app->help(above));
       return Exit::ok;
     }
     if (command.app != &app) known.push_back(command.path.substr(sizeof "kiln"));
@@ -55,6 +58,8 @@ void add_help(CLI::App& app, Session& session) {
   auto words = std::make_shared<std::vector<std::string>>();
   CLI::App* help_command = app.add_subcommand("help", "the page of a command, or: environment");
   help_command->add_option("COMMAND", *words, "as: cache export");
+  examples(*help_command, {{"kiln help cache export", "options and examples of a command"},
+                           {"kiln help environment", "the variables that kiln reads"}});
   help_command->callback(
       [&app, &session, words] { session.command = [&app, words] { return help(app, *words); }; });
 

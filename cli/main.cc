@@ -32,7 +32,8 @@ bool wants_json(int argc, char** argv) {
 // What is wrong with a command line. The parser looks at what is missing first, and says "A
 // subcommand is required" of `kiln rum`; a word it does not know is the likelier mistake.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+  std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+  std::erase(unknown, "--");  // is in its place anywhere
   if (!unknown.empty()) return "The following argument was not expected: " + unknown.front();
   // "Could not convert: --jobs = many"
   std::string text = error.what();

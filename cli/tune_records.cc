@@ -4,6 +4,7 @@
 #include "base/file_system.h"
 #include "cache/remote_records.h"
 #include "cli/cache_folder.h"
+#include "cli/help.h"
 #include "cli/output_file.h"
 #include "cli/tune.h"
 #include "runtime/json_text.h"
@@ -12,6 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <absl/strings/str_format.h>
 
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -194,21 +196,27 @@ absl::StatusOr<bool> merge_record(const cache::TuningFiles& files, const TuneRec
 
 void add_tune_records(CLI::App& tune, Session& session) {
   const auto add = [&](const char* word, const char* what, const char* argument, const char* about,
-                       bool required,
+                       bool required, std::initializer_list<Example> list,
                        absl::StatusOr<Exit> (*run)(const Session&, const std::string&)) {
     auto text = std::make_shared<std::string>();
     CLI::App* command = tune.add_subcommand(word, what);
     command->add_option(argument, *text, about)->required(required);
+    examples(*command, list);
     command->callback([&session, text, run] {
       session.command = [&session, text, run] { return run(session, *text); };
     });
   };
-  add("show", "list the records, or print one", "NAME", "of one record", false, show);
-  add("clear", "remove the records, or one", "NAME", "of one record", false, clear);
+  add("show", "list the records, or print one", "NAME", "of one record", false,
+      {{"kiln tune show", "all, a line or two each"},
+       {"kiln tune show 1c39d27885ba8b084179bed65e1fd6b2", "one, whole"}},
+      show);
+  add("clear", "remove the records, or one", "NAME", "of one record", false,
+      {{"kiln tune clear", "all of the cache folder"}}, clear);
   add("export", "write all records into one file", "FILE", "to write; - is stdout", true,
-      export_records);
+      {{"kiln tune export winners.json", "for other machines"}}, export_records);
   add("import", "take records from a file; of two, the better measured stays", "FILE",
-      "to read; - is stdin", true, import_records);
+      "to read; - is stdin", true, {{"kiln tune import winners.json", "into the cache folder"}},
+      import_records);
 }
 
 }  // namespace kiln::cli

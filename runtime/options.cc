@@ -171,6 +171,8 @@ RuntimeOptions RuntimeOptions::from_environment() {
   options.disabled_backends = split(env("KILN_DISABLE_BACKENDS"), ',');
   options.record_calls_file = env("KILN_RECORD_CALLS");
   options.trace_file = env("KILN_TRACE");
+  (void)read_word("KILN_LOG_LEVEL",
+                  {"warning", "debug", "info", "error", "off"});  // the sink's own
   options.log_selection = read_word("KILN_LOG", {"off", "select"}) == "select";
   read_select(options);
   return options;

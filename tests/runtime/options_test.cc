@@ -32,6 +32,7 @@ struct Setting {
 };
 constexpr Setting kSettings[] = {
     {"KILN_LOG", "select", "selects", "off, select"},
+    {"KILN_LOG_LEVEL", "info", "loud", "debug, info, error, off"},
     {"KILN_COMPILE", "forbid", "forbidden", "block, async, forbid"},
     {"KILN_COMPILER_MATCH", "any", "every", "same, any"},
     {"KILN_CACHE_SHARED", "group", "all", "off, group"},
