@@ -35,12 +35,14 @@ struct PackArguments {
   DeviceArguments devices;
 };
 
+constexpr std::int64_t kMostKeyFile = 4096;  // bytes
+
 // The key of --sign-key, else of KILN_SIGNING_KEY: both name a file.
 absl::StatusOr<std::optional<cache::SigningKey>> signing_key(const std::string& option) {
   const char* variable = std::getenv("KILN_SIGNING_KEY");
   const std::string path = !option.empty() ? option : variable != nullptr ? variable : "";
   if (path.empty()) return std::optional<cache::SigningKey>();
-  KILN_ASSIGN_OR_RETURN(const std::string text, read_input(path));
+  KILN_ASSIGN_OR_RETURN(const std::string text, read_input(path, kMostKeyFile));
   absl::StatusOr<cache::SigningKey> key = cache::parse_signing_key(text);
   if (!key.ok()) return annotate(key.status(), path);
   return std::optional<cache::SigningKey>(*key);

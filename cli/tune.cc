@@ -302,7 +302,8 @@ void add_tune(CLI::App& app, Session& session) {
   command->add_option("--sample", options.sample_size, "candidates that halving begins with")
       ->check(at_least(1))
       ->capture_default_str();
-  command->add_option("--seed", options.seed, "the same seed tries the same in the same order");
+  command->add_option("--seed", options.seed, "the same seed tries the same in the same order")
+      ->check(at_least(0));
   command->add_option("--rounds", options.rounds, "samples of a candidate at most")
       ->check(at_least(1))
       ->capture_default_str();

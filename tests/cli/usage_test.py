@@ -141,7 +141,8 @@ class UsageTest(KilnTestCase):
     def test_values_of_options_say_what_they_must_be(self):
         self.refused(2, "must be at least 0: got inf", "tune", CALL, "--devices", "cpu", "--budget", "inf")
         self.refused(2, "--max-calls: must be at least 1: got x", "warm", CALL, "--arch", "90", "--max-calls", "x")
-        self.refused(2, "--seed must be a number: got x", "tune", CALL, "--devices", "cpu", "--seed", "x")
+        self.refused(2, "--seed: must be at least 0: got -1", "tune", CALL, "--devices", "cpu", "--seed=-1")
+        self.refused(2, "must hold at most 4096 bytes", "cache", "export", self.path("p"), "--sign-key", "/dev/zero")
         self.refused(2, "--jobs: must be a number from 0 to 4096: got many", "warm", CALL, "--arch", "90", "--jobs", "many")
 
     def test_a_file_that_is_not_there_is_wrong_usage(self):
