@@ -1,6 +1,7 @@
 #include "base/log.h"
 
 #include "base/mutex.h"
+#include "base/printable.h"
 
 #include <absl/base/const_init.h>
 #include <absl/base/thread_annotations.h>
@@ -33,6 +34,8 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
   return spdlog::level::err;
 }
 
+// Of KILN_LOG_LEVEL; who reads the other variables says what is not understood
+// (runtime/options.cc).
 spdlog::level::level_enum level_from_environment() {
   const char* text = std::getenv("KILN_LOG_LEVEL");
   const std::string_view name = text == nullptr ? "" : text;
@@ -50,7 +53,8 @@ LogSink make_default_sink() {
   logger->set_level(level_from_environment());
   logger->flush_on(spdlog::level::warn);
   return [logger](LogLevel level, std::string_view message) {
-    logger->log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
+    const std::string text = printable(shortened(message));
+    logger->log(spdlog_level(level), spdlog::string_view_t(text.data(), text.size()));
   };
 }
 

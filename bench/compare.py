@@ -13,7 +13,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from results_file import ResultsError, beyond_noise, read, timed  # noqa: E402
+from results_file import ResultsError, beyond_noise, ending, read, timed  # noqa: E402
 
 
 def timings(document, contender):
@@ -94,11 +94,7 @@ def main(argv=None):
     args = p.parse_args(argv)
     if not args.threshold >= 0:
         p.error(f"--threshold: must be 0 or more, in percent: got {args.threshold}")
-    try:
-        return compare(read(args.before), read(args.after), args)
-    except ResultsError as e:
-        print(f"compare.py: {e}", file=sys.stderr)
-        return 2
+    return ending(lambda: compare(read(args.before), read(args.after), args))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from report import LAUNCH, Row, geometric_mean, read_published, table  # noqa: E402
-from results_file import ResultsError, read, timed  # noqa: E402
+from results_file import ResultsError, ending, read, timed  # noqa: E402
 
 BEGIN, END = "<!-- contract -->", "<!-- end of contract -->"
 ABSENT = ["not measured in these runs", "", "", "open"]
@@ -149,28 +149,27 @@ def families_in(document):
     return f"{', '.join(families)} ({len(document['workloads'])})"
 
 
+def write(results, name):
+    published = read_published(os.path.join(os.path.dirname(os.path.abspath(__file__)), "published.jsonl"))
+    text = "\n".join(contract(Runs([read(r) for r in results], published)))
+    if not name:
+        print(text)
+        return
+    with open(name, encoding="utf-8") as file:
+        page = file.read()
+    if page.count(BEGIN) != 1 or page.count(END) != 1:
+        raise ResultsError(f"{name}: must hold {BEGIN} and {END} once each")
+    before, after = page.split(BEGIN)[0], page.split(END)[1]
+    with open(name, "w", encoding="utf-8") as file:
+        file.write(f"{before}{BEGIN}\n{text}\n\n{END}{after}")
+
+
 def main(argv=None):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("results", nargs="+")
     p.add_argument("--in", dest="page", default="", help="the page whose table is replaced")
     args = p.parse_args(argv)
-    published = read_published(os.path.join(os.path.dirname(os.path.abspath(__file__)), "published.jsonl"))
-    try:
-        text = "\n".join(contract(Runs([read(r) for r in args.results], published)))
-        if not args.page:
-            print(text)
-            return 0
-        with open(args.page, encoding="utf-8") as file:
-            page = file.read()
-        if page.count(BEGIN) != 1 or page.count(END) != 1:
-            raise ResultsError(f"{args.page}: must hold {BEGIN} and {END} once each")
-        before, after = page.split(BEGIN)[0], page.split(END)[1]
-        with open(args.page, "w", encoding="utf-8") as file:
-            file.write(f"{before}{BEGIN}\n{text}\n\n{END}{after}")
-    except (ResultsError, OSError) as e:
-        print(f"contract.py: {e}", file=sys.stderr)
-        return 2
-    return 0
+    return ending(lambda: write(args.results, args.page))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from results_file import ResultsError, beyond_noise, read, timed  # noqa: E402
+from results_file import ResultsError, beyond_noise, ending, read, timed  # noqa: E402
 
 LAUNCH = "driver launch alone"  # of host times: a floor, no peer
 TOLERATED_DIFFERENCE = 0.05  # of a peer's result from Kiln's, relative to 1 + |value|
@@ -296,6 +296,21 @@ def draw(document, published, out):
     return plots
 
 
+def write(args):
+    document = read(args.results)
+    if not any("kiln" in timed(w) for w in document["workloads"]):
+        raise ResultsError(f"{args.results}: must hold a workload that Kiln was timed on: got none")
+    published = read_published(args.published)
+    families = ", ".join(dict.fromkeys(w["family"] for w in document["workloads"]))
+    what = "kiln bench" if document["command"].startswith("kiln bench") else families
+    title = args.title or f"{what}, {document['machine'].get('device', 'host')}"
+    commands = [document["command"], f"python3 bench/report.py {os.path.basename(args.results)} --out "
+                                     f"{os.path.basename(args.out)}"]
+    plots = {} if args.no_plots else draw(document, published, args.out)
+    with open(args.out, "w", encoding="utf-8") as file:
+        file.write(page(document, published, title, plots, commands))
+
+
 def main(argv=None):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("results", help="JSON of one run")
@@ -306,23 +321,7 @@ def main(argv=None):
     args = p.parse_args(argv)
     if not args.out.endswith(".md"):
         p.error(f"--out: must end in .md: got {args.out!r}")
-    try:
-        document = read(args.results)
-        if not any("kiln" in timed(w) for w in document["workloads"]):
-            raise ResultsError(f"{args.results}: must hold a workload that Kiln was timed on: got none")
-        published = read_published(args.published)
-        families = ", ".join(dict.fromkeys(w["family"] for w in document["workloads"]))
-        what = "kiln bench" if document["command"].startswith("kiln bench") else families
-        title = args.title or f"{what}, {document['machine'].get('device', 'host')}"
-        commands = [document["command"], f"python3 bench/report.py {os.path.basename(args.results)} --out "
-                                         f"{os.path.basename(args.out)}"]
-        plots = {} if args.no_plots else draw(document, published, args.out)
-        with open(args.out, "w", encoding="utf-8") as file:
-            file.write(page(document, published, title, plots, commands))
-    except (ResultsError, OSError) as e:
-        print(f"report.py: {e}", file=sys.stderr)
-        return 2
-    return 0
+    return ending(lambda: write(args))
 
 
 if __name__ == "__main__":

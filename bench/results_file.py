@@ -1,6 +1,8 @@
 """Reads the JSON that gpu_bench, peers.py and `kiln bench` write (docs/benchmarks.md), and says what in it is noise."""
 import json
 import math
+import os
+import sys
 
 FORMAT, VERSION = "kiln-bench", 1
 TICK_US = 0.032  # of the clock that stamps kernels on the device
@@ -8,6 +10,15 @@ TICK_US = 0.032  # of the clock that stamps kernels on the device
 
 class ResultsError(Exception):
     """What must hold of a results file, and what was found."""
+
+
+def ending(work):
+    """How a program over results files ends: with what `work()` returns, or 2 and what is wrong on stderr."""
+    try:
+        return work() or 0
+    except (ResultsError, OSError) as e:
+        print(f"{os.path.basename(sys.argv[0])}: {e}", file=sys.stderr)
+        return 2
 
 
 def need(held, where, must, got):

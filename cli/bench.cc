@@ -268,20 +268,18 @@ Json empty_results(const BenchArguments& arguments) {
 
 void print_results(const Json& results) {
   for (const Json& workload : results["workloads"]) {
-    std::printf("%s\n", workload.value("name", "").c_str());
+    print("%s\n", workload.value("name", ""));
     for (const Json& one : workload["contenders"]) {
       if (!one.contains("us")) continue;
       const Json& us = one["us"];
-      std::printf("  %-20s %14.3f us (%.3f-%.3f) %s\n", one.value("name", "").c_str(),
-                  us.value("median", 0.0), us.value("p10", 0.0), us.value("p90", 0.0),
-                  one.value("clock", "").c_str());
+      print("  %-20s %14.3f us (%.3f-%.3f) %s\n", one.value("name", ""), us.value("median", 0.0),
+            us.value("p10", 0.0), us.value("p90", 0.0), one.value("clock", ""));
     }
   }
   for (const auto& [name, count] : results["instructions"].items())
-    std::printf("%s: %d instructions\n", name.c_str(), count.get<int>());
+    print("%s: %d instructions\n", name, count.get<int>());
   for (const Json& one : results["not_run"])
-    std::printf("not run: %s: %s\n", one.value("name", "").c_str(),
-                one.value("reason", "").c_str());
+    print("not run: %s: %s\n", one.value("name", ""), one.value("reason", ""));
 }
 
 absl::Status write_results(const std::string& file, const Json& results) {
@@ -304,12 +302,12 @@ absl::Status run_all(const std::vector<BenchProgram>& chosen, const fs::path& fo
   absl::Status first_error;
   for (const BenchProgram& one : chosen) {
     if (one.unless != nullptr && has_run.count(one.unless) > 0) continue;
-    std::fprintf(stderr, "kiln bench: %s: %s\n", one.name, one.means);
+    tell("kiln bench: %s: %s\n", one.name, one.means);
     const absl::Time begun = absl::Now();
     const absl::StatusOr<bool> ran = run_one(one, folder, scratch, arguments, end, results);
     if (ran.ok() && *ran) has_run.insert(one.name);
     if (!ran.ok())
-      results["not_run"].push_back({{"name", one.name}, {"reason", message_of(ran.status())}});
+      results["not_run"].push_back({{"name", one.name}, {"reason", reason_of(ran.status())}});
     first_error.Update(ran.status());
     results["seconds"][one.name] = absl::ToDoubleSeconds(absl::Now() - begun);
     if (!arguments.json.empty()) KILN_RETURN_IF_ERROR(write_results(arguments.json, results));
@@ -320,7 +318,7 @@ absl::Status run_all(const std::vector<BenchProgram>& chosen, const fs::path& fo
 absl::StatusOr<Exit> bench_command(const BenchArguments& arguments) {
   KILN_ASSIGN_OR_RETURN(const auto chosen, chosen_programs(arguments.filter));
   if (arguments.list) {
-    for (const BenchProgram& one : chosen) std::printf("%-18s %s\n", one.name, one.means);
+    for (const BenchProgram& one : chosen) print("%-18s %s\n", one.name, one.means);
     return Exit::ok;
   }
   const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();

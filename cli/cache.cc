@@ -117,15 +117,14 @@ absl::StatusOr<Exit> stats(const Session& session) {
     print_json(json);
     return Exit::ok;
   }
-  std::printf("%s\n%zu artifacts, %lld bytes; %lld set aside as damaged\n", dir.c_str(),
-              files.size(), static_cast<long long>(bytes), static_cast<long long>(set_aside));
+  print("%s\n%zu artifacts, %lld bytes; %lld set aside as damaged\n", dir, files.size(),
+        static_cast<long long>(bytes), static_cast<long long>(set_aside));
   for (const cache::LayerInfo& layer : store.layers()) {
-    std::printf("layer %s: %s\n", layer.path.c_str(),
-                layer.reason.empty() ? "used" : ("skipped: " + layer.reason).c_str());
+    print("layer %s: %s\n", layer.path,
+          layer.reason.empty() ? "used" : ("skipped: " + layer.reason));
   }
   if (const std::optional<cache::RemoteInfo> remote = store.remote()) {
-    std::printf("remote %s\n", remote->reason.empty() ? remote->address.c_str()
-                                                      : ("skipped: " + remote->reason).c_str());
+    print("remote %s\n", remote->reason.empty() ? remote->address : ("skipped: " + remote->reason));
   }
   return Exit::ok;
 }
@@ -140,8 +139,7 @@ absl::StatusOr<Exit> list(const Session& session) {
         artifact.ok() ? field(artifact->source_fields, "source_name") : "damaged";
     const std::string target = artifact.ok() ? field(artifact->source_fields, "target") : "";
     if (!session.json) {
-      std::printf("%s %9lld %-8s %s\n", file.key.c_str(), static_cast<long long>(file.bytes),
-                  target.c_str(), source.c_str());
+      print("%s %9lld %-8s %s\n", file.key, static_cast<long long>(file.bytes), target, source);
       continue;
     }
     Json one;
@@ -196,12 +194,11 @@ absl::StatusOr<Exit> show(const Session& session, const std::string& prefix, boo
     print_json(json);
     return Exit::ok;
   }
-  std::printf("%s\n  file   %s\n  image  %s of %zu bytes\n", found.front().key.c_str(),
-              found.front().path.c_str(), artifact->kind.c_str(), artifact->image.size());
+  print("%s\n  file   %s\n  image  %s of %zu bytes\n", found.front().key, found.front().path,
+        artifact->kind, artifact->image.size());
   for (const char* group : {"source_fields", "compiler_fields"}) {
     for (const Json& one : json[group]) {
-      std::printf("  %-10s %s\n", one["name"].get<std::string>().c_str(),
-                  one["value"].get<std::string>().c_str());
+      print("  %-10s %s\n", one["name"].get<std::string>(), one["value"].get<std::string>());
     }
   }
   return Exit::ok;
@@ -233,7 +230,7 @@ absl::StatusOr<Exit> clear(const Session& session) {
     json["bytes"] = bytes;
     print_json(json);
   } else {
-    std::printf("%zu files removed, %lld bytes\n", removed, static_cast<long long>(bytes));
+    print("%zu files removed, %lld bytes\n", removed, static_cast<long long>(bytes));
   }
   return Exit::ok;
 }

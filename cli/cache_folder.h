@@ -6,7 +6,9 @@
 #include "cache/cache_dir.h"
 #include "cli/session.h"
 
+#include <cstddef>
 #include <memory>
+#include <set>
 #include <string>
 
 namespace kiln::cli {
@@ -17,6 +19,8 @@ absl::StatusOr<std::string> cache_folder();
 absl::StatusOr<std::unique_ptr<cache::CacheDir>> open_cache_folder();
 // FailedPrecondition where the folder could not keep what is built.
 absl::Status check_cache_keeps();
+// How many of the artifacts the folder does not hold.
+absl::StatusOr<std::size_t> count_not_kept(const std::set<cache::CompileKey>& keys);
 
 // `kiln cache verify|gc` and `kiln cache export|import|keygen`.
 void add_cache_upkeep(CLI::App& cache, Session& session);

@@ -19,7 +19,6 @@
 #include <absl/strings/str_format.h>
 #include <nlohmann/json.hpp>
 
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -32,16 +31,18 @@ namespace {
 struct PackArguments {
   std::string path;
   std::string key_file;
-  std::string calls;  // a file; empty: all that is in the folder
+  CallSource calls;  // no file: all that is in the folder
   DeviceArguments devices;
 };
+
+constexpr std::int64_t kMostKeyFile = 4096;  // bytes
 
 // The key of --sign-key, else of KILN_SIGNING_KEY: both name a file.
 absl::StatusOr<std::optional<cache::SigningKey>> signing_key(const std::string& option) {
   const char* variable = std::getenv("KILN_SIGNING_KEY");
   const std::string path = !option.empty() ? option : variable != nullptr ? variable : "";
   if (path.empty()) return std::optional<cache::SigningKey>();
-  KILN_ASSIGN_OR_RETURN(const std::string text, read_input(path));
+  KILN_ASSIGN_OR_RETURN(const std::string text, read_input(path, kMostKeyFile));
   absl::StatusOr<cache::SigningKey> key = cache::parse_signing_key(text);
   if (!key.ok()) return annotate(key.status(), path);
   return std::optional<cache::SigningKey>(*key);
@@ -72,8 +73,7 @@ absl::StatusOr<cache::PackContents> whole_folder(std::int64_t& skipped) {
   for (const cache::ArtifactFile& file : files) {
     absl::StatusOr<cache::LoadedFile> loaded = load_artifact(dir, file.key);
     if (!loaded.ok()) {
-      std::fprintf(stderr, "left out: %s: %s\n", file.path.c_str(),
-                   message_of(loaded.status()).c_str());
+      tell("left out: %s: %s\n", file.path, reason_of(loaded.status()));
       ++skipped;
       continue;
     }
@@ -94,7 +94,7 @@ absl::StatusOr<Exit> export_pack(const Session& session, const PackArguments& ar
   }
   cache::PackContents contents;
   std::int64_t skipped = 0;
-  if (arguments.calls.empty()) {
+  if (arguments.calls.file.empty()) {
     KILN_ASSIGN_OR_RETURN(contents, whole_folder(skipped));
   } else {
     Runtime& runtime = Runtime::instance();
@@ -118,9 +118,8 @@ absl::StatusOr<Exit> export_pack(const Session& session, const PackArguments& ar
     json["signed_by"] = key ? Json(to_hex(public_key(*key))) : Json();
     print_json(json);
   } else {
-    std::printf("%s: %zu artifacts, %zu tuning records, %zu bytes%s\n", arguments.path.c_str(),
-                count, record_count, bytes.size(),
-                key ? (", signed by " + to_hex(public_key(*key))).c_str() : "");
+    print("%s: %zu artifacts, %zu tuning records, %zu bytes%s\n", arguments.path, count,
+          record_count, bytes.size(), key ? (", signed by " + to_hex(public_key(*key))) : "");
   }
   return skipped == 0 ? Exit::ok : Exit::cannot_do;
 }
@@ -137,8 +136,7 @@ absl::StatusOr<std::size_t> import_records(const cache::Pack& pack) {
     KILN_ASSIGN_OR_RETURN(const auto named, pack.tuning(i));
     const absl::StatusOr<internal::TuneRecord> record = internal::parse_record(named.second);
     if (!record.ok()) {
-      std::fprintf(stderr, "left out: tuning record %s: %s\n", named.first.c_str(),
-                   message_of(record.status()).c_str());
+      tell("left out: tuning record %s: %s\n", named.first, reason_of(record.status()));
       continue;
     }
     KILN_ASSIGN_OR_RETURN(const bool taken, merge_record(files, *record));
@@ -185,12 +183,11 @@ absl::StatusOr<Exit> import_pack(const Session& session, const PackArguments& ar
     json["signed"] = pack->is_signed();
     print_json(json);
   } else {
-    std::printf("%lld artifacts and %zu tuning records imported\n",
-                static_cast<long long>(pack->size()) - static_cast<long long>(refused), records);
+    print("%lld artifacts and %zu tuning records imported\n",
+          static_cast<long long>(pack->size()) - static_cast<long long>(refused), records);
     if (refused > 0) {
-      std::printf(
-          "%lld host objects refused: the pack must be signed by a key of KILN_TRUSTED_KEYS\n",
-          static_cast<long long>(refused));
+      print("%lld host objects refused: the pack must be signed by a key of KILN_TRUSTED_KEYS\n",
+            static_cast<long long>(refused));
     }
   }
   return Exit::ok;
@@ -210,8 +207,7 @@ absl::StatusOr<Exit> make_key(const Session& session, const std::string& path) {
     json["public_key"] = trusted;
     print_json(json);
   } else {
-    std::printf("%s holds the signing key: keep it secret.\nKILN_TRUSTED_KEYS=%s\n", path.c_str(),
-                trusted.c_str());
+    print("%s holds the signing key: keep it secret.\nKILN_TRUSTED_KEYS=%s\n", path, trusted);
   }
   return Exit::ok;
 }
@@ -227,8 +223,8 @@ void add_cache_packs(CLI::App& cache, Session& session) {
       ->add_option("--sign-key", arguments->key_file,
                    "a file made by keygen; default KILN_SIGNING_KEY")
       ->type_name("FILE");
-  CLI::Option* const calls = export_command->add_option(
-      "--calls", arguments->calls, "only what the calls of this file need; - is stdin");
+  CLI::Option* const calls = add_call_file_options(*export_command, arguments->calls);
+  calls->description("only what the calls of this file need; - is stdin");
   add_device_options(*export_command, arguments->devices);
   for (const char* name : {"--board", "--arch", "--device"})
     export_command->get_option(name)->needs(calls);

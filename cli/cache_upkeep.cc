@@ -18,7 +18,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -86,7 +85,7 @@ absl::StatusOr<Verified> verify_all(Runtime& runtime, const std::string& share) 
       Json one;
       one["key"] = to_hex(file.key);
       one["path"] = file.path;
-      one["reason"] = message_of(loaded.status());
+      one["reason"] = reason_of(loaded.status());
       const bool is_damaged = absl::IsDataLoss(loaded.status());
       one["set_aside"] = is_damaged && set_artifact_aside(dir, file.key, info).ok();
       out.damaged.push_back(std::move(one));
@@ -107,18 +106,16 @@ absl::StatusOr<Exit> verify(const Session& session, const std::string& share) {
   const bool fine = verified.damaged.empty() && verified.differs.empty();
   if (!session.json) {
     for (const Json& one : verified.damaged) {
-      std::printf("damaged: %s: %s\n", one["path"].get<std::string>().c_str(),
-                  one["reason"].get<std::string>().c_str());
+      print("damaged: %s: %s\n", one["path"].get<std::string>(), one["reason"].get<std::string>());
     }
     for (const Json& one : verified.differs) {
-      std::printf("differs from what compiling it again makes: %s %s\n",
-                  one["key"].get<std::string>().c_str(), one["source"].get<std::string>().c_str());
+      print("differs from what compiling it again makes: %s %s\n", one["key"].get<std::string>(),
+            one["source"].get<std::string>());
     }
-    std::printf("%zu artifacts checked, %zu damaged; %zu compiled again, %zu differ\n",
-                verified.entries, verified.damaged.size(), verified.rebuilt,
-                verified.differs.size());
+    print("%zu artifacts checked, %zu damaged; %zu compiled again, %zu differ\n", verified.entries,
+          verified.damaged.size(), verified.rebuilt, verified.differs.size());
     if (verified.other_compiler > 0)
-      std::printf("%zu were made by another compiler\n", verified.other_compiler);
+      print("%zu were made by another compiler\n", verified.other_compiler);
     return fine ? Exit::ok : Exit::cannot_do;
   }
   Json json;
@@ -151,9 +148,9 @@ absl::StatusOr<Exit> collect(const Session& session, const std::string& limit) {
     json["swept"] = report.swept;
     print_json(json);
   } else {
-    std::printf("%lld artifacts removed, %lld left in %lld bytes; %lld leftovers swept\n",
-                static_cast<long long>(report.evicted), static_cast<long long>(report.files),
-                static_cast<long long>(report.bytes), static_cast<long long>(report.swept));
+    print("%lld artifacts removed, %lld left in %lld bytes; %lld leftovers swept\n",
+          static_cast<long long>(report.evicted), static_cast<long long>(report.files),
+          static_cast<long long>(report.bytes), static_cast<long long>(report.swept));
   }
   return Exit::ok;
 }
@@ -184,6 +181,14 @@ absl::Status check_cache_keeps() {
   return absl::FailedPreconditionError(
       absl::StrFormat("cache: %s must be writable, what is built is to be kept there: %s",
                       folder->path(), std::strerror(errno)));
+}
+
+absl::StatusOr<std::size_t> count_not_kept(const std::set<cache::CompileKey>& keys) {
+  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<cache::CacheDir> folder, open_cache_folder());
+  return static_cast<std::size_t>(
+      std::count_if(keys.begin(), keys.end(), [&](const cache::CompileKey& key) {
+        return !folder->fs().stat(folder->artifact_path(key)).ok();
+      }));
 }
 
 void add_cache_upkeep(CLI::App& cache, Session& session) {

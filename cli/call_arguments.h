@@ -10,6 +10,11 @@
 #include <string>
 #include <vector>
 
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
 namespace kiln::cli {
 
 using internal::ParsedCall;
@@ -24,21 +29,23 @@ struct NamedCall {
 // The signature of an op that `runtime` knows.
 absl::StatusOr<const Signature*> find_signature(Runtime& runtime, std::string_view op);
 
-// The calls of command-line words: each is an object with "op", or an op followed by an object, and
-// may stand for many calls, of which at most `limit` are made.
-absl::StatusOr<std::vector<NamedCall>> parse_call_words(
-    Runtime& runtime, const std::vector<std::string>& words,
-    std::int64_t limit = internal::kMaxGeneratedCalls);
-// The same where one call is wanted.
+// Where calls come from, and how many they may be. What is more is an error, so that a mistake does
+// not become a day's work or all of memory; either limit is raised by its option.
+struct CallSource {
+  std::string file;                                       // --calls; "-" is stdin
+  std::vector<std::string> words;                         // CALL
+  std::int64_t max_calls = internal::kMaxGeneratedCalls;  // of lines that stand for many
+  std::string max_size = "64M";                           // of the file
+};
+// --calls with --max-calls and --max-size; returns the first.
+CLI::Option* add_call_file_options(CLI::App& command, CallSource& source);
+// The calls of the file.
+absl::StatusOr<std::vector<NamedCall>> read_call_file(Runtime& runtime, const CallSource& source);
+// Those of the file or of the words, of which one must be given. A word is an object with "op", or
+// an op followed by an object, and may stand for many calls.
+absl::StatusOr<std::vector<NamedCall>> read_calls(Runtime& runtime, const CallSource& source);
+// The one call that words are.
 absl::StatusOr<ParsedCall> parse_one_call(Runtime& runtime, const std::vector<std::string>& words);
-// The calls of a file; "-" is stdin.
-absl::StatusOr<std::vector<NamedCall>> read_call_file(
-    Runtime& runtime, const std::string& path, std::int64_t limit = internal::kMaxGeneratedCalls);
-
-// Those of a file or of words, of which one is given.
-absl::StatusOr<std::vector<NamedCall>> read_calls(Runtime& runtime, const std::string& file,
-                                                  const std::vector<std::string>& words,
-                                                  std::int64_t limit);
 
 // InvalidArgument, naming `what`, where no file of that name can be seen.
 absl::Status must_be_there(const std::string& what, const std::string& path);

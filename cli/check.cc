@@ -14,7 +14,6 @@
 #include <absl/time/clock.h>
 #include <nlohmann/json.hpp>
 
-#include <cstdio>
 #include <memory>
 #include <vector>
 
@@ -23,8 +22,7 @@ namespace kiln::cli {
 namespace {
 
 struct CheckArguments {
-  std::string file;
-  std::int64_t max_calls = internal::kMaxGeneratedCalls;
+  CallSource calls;
   std::string pack;
   DeviceArguments devices;
 };
@@ -51,7 +49,7 @@ Json failures_json(const WarmJobs& jobs) {
     }
   }
   for (const WarmFailure& failure : jobs.failures())
-    fail(*failure.call, *failure.place, message_of(failure.status));
+    fail(*failure.call, *failure.place, reason_of(failure.status));
   return failures;
 }
 
@@ -81,7 +79,7 @@ absl::StatusOr<Exit> check(const Session& session, const CheckArguments& argumen
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<Runtime> runtime, runtime_for(arguments));
   runtime->load_backends();
   KILN_ASSIGN_OR_RETURN(const std::vector<NamedCall> calls,
-                        read_call_file(*runtime, arguments.file, arguments.max_calls));
+                        read_call_file(*runtime, arguments.calls));
   const Interrupt interrupt;
   WarmJobs jobs(*runtime);
   KILN_RETURN_IF_ERROR(jobs.plan(calls, arguments.devices, interrupt));
@@ -97,16 +95,17 @@ absl::StatusOr<Exit> check(const Session& session, const CheckArguments& argumen
     json["missing"] = summary.missing;
     json["failed"] = jobs.failures().size();
     json["failures"] = failures;
+    json["interrupted"] = interrupt.requested();
     json["seconds"] = absl::ToDoubleSeconds(absl::Now() - start);
     print_json(json);
   } else {
     for (const Json& one : failures) {
-      std::printf("missing: %s on %s: %s\n", one["where"].get<std::string>().c_str(),
-                  one["board"].get<std::string>().c_str(),
-                  indented(one["reason"].get<std::string>(), 2).c_str());
+      print("missing: %s on %s: %s\n", one["where"].get<std::string>(),
+            one["board"].get<std::string>(), indented(one["reason"].get<std::string>(), 2));
     }
-    std::printf("%zu identities: %zu missing, %zu calls that cannot be served\n",
-                summary.identities, summary.missing, jobs.failures().size());
+    print("%zu identities: %zu missing, %zu calls that cannot be served\n", summary.identities,
+          summary.missing, jobs.failures().size());
+    if (interrupt.requested()) print("interrupted: this proves nothing about the rest\n");
   }
   return interrupt.exit_or(failures.empty() ? Exit::ok : Exit::cannot_do);
 }
@@ -117,14 +116,7 @@ void add_check(CLI::App& app, Session& session) {
   CLI::App* command =
       app.add_subcommand("check", "whether everything that calls need is there; compiles nothing");
   auto arguments = std::make_shared<CheckArguments>();
-  command->add_option("--calls", arguments->file, "a file with one CALL a line; - is stdin")
-      ->type_name("FILE")
-      ->required();
-  command
-      ->add_option("--max-calls", arguments->max_calls,
-                   "calls that lines with lists and ranges may make in all")
-      ->type_name("N")
-      ->capture_default_str();
+  add_call_file_options(*command, arguments->calls)->required();
   command->add_option("--pack", arguments->pack, "look in this pack alone")->type_name("FILE");
   add_device_options(*command, arguments->devices);
   examples(*command,

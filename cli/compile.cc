@@ -42,8 +42,8 @@ absl::StatusOr<std::string> source_text(Runtime& runtime, const std::string& nam
   if (text.ok()) return text;
   absl::StatusOr<std::string> file = read_input(name);
   if (file.ok()) return file;
-  return absl::InvalidArgumentError(message_of(text.status()) +
-                                    "; as a file: " + message_of(file.status()));
+  return absl::InvalidArgumentError(reason_of(text.status()) +
+                                    "; as a file: " + reason_of(file.status()));
 }
 
 absl::StatusOr<CompileRequest> request_from(Runtime& runtime, const CompileArguments& arguments) {
@@ -75,7 +75,7 @@ absl::StatusOr<CompileRequest> request_of_key(Runtime& runtime, const cache::Com
   if (dir.empty() || !bytes.ok()) {
     return absl::NotFoundError(
         absl::StrFormat("key: must be of an artifact in the disk cache: got %s, and %s", hex,
-                        dir.empty() ? "there is no disk cache" : message_of(bytes.status())));
+                        dir.empty() ? "there is no disk cache" : reason_of(bytes.status())));
   }
   KILN_ASSIGN_OR_RETURN(const cache::Artifact artifact, cache::parse_artifact(*bytes));
   return request_of(artifact);
@@ -102,16 +102,15 @@ void report(const Session& session, const CompileRequest& request, const Compile
   }
   json["log"] = result.log;
   if (session.json) return print_json(json);
-  std::printf("%s for %s by %s %s: %s of %zu bytes in %s\n", request.source_name.c_str(),
-              request.target.c_str(), id.name.c_str(), id.build.c_str(), result.kind.c_str(),
-              result.image.size(), seconds_text(seconds).c_str());
+  print("%s for %s by %s %s: %s of %zu bytes in %s\n", request.source_name, request.target, id.name,
+        id.build, result.kind, result.image.size(), seconds_text(seconds));
   for (const KernelInfo& kernel : result.kernels) {
-    std::printf("  %s: %lld registers, %lld bytes shared, %lld spilled\n", kernel.name.c_str(),
-                static_cast<long long>(kernel.registers),
-                static_cast<long long>(kernel.static_smem_bytes),
-                static_cast<long long>(kernel.spill_bytes));
+    print("  %s: %lld registers, %lld bytes shared, %lld spilled\n", kernel.name,
+          static_cast<long long>(kernel.registers),
+          static_cast<long long>(kernel.static_smem_bytes),
+          static_cast<long long>(kernel.spill_bytes));
   }
-  if (!result.log.empty()) std::printf("%s\n", result.log.c_str());
+  if (!result.log.empty()) print("%s\n", result.log);
 }
 
 absl::StatusOr<Exit> compile(const Session& session, const CompileArguments& arguments) {

@@ -1,15 +1,19 @@
 #include "cli/device_arguments.h"
 
+#include "cli/validators.h"
 #include "runtime/boards.h"
 
 #include <CLI/CLI.hpp>
 #include <absl/strings/str_format.h>
 
 #include <algorithm>
-#include <limits>
+#include <cstdint>
 
 namespace kiln::cli {
 namespace {
+
+// Beyond any device there is, and below what arithmetic of a kernel would not stand.
+constexpr std::int64_t kMostSms = 1024, kMostSmem = 1 << 20;
 
 bool is_board_name(std::string_view name) {
   return std::any_of(boards().begin(), boards().end(),
@@ -17,30 +21,19 @@ bool is_board_name(std::string_view name) {
 }
 
 // `facts` with --sm-count and --smem in force.
-absl::StatusOr<DeviceFacts> adjusted(DeviceFacts facts, const DeviceArguments& arguments) {
-  if (arguments.sm_count != 0) {
-    if (arguments.sm_count < 1 || arguments.sm_count > std::numeric_limits<int>::max()) {
-      return absl::InvalidArgumentError(
-          absl::StrFormat("--sm-count must be positive: got %d", arguments.sm_count));
-    }
-    if (arguments.sm_count != facts.sm_count) {
-      facts.sm_count = static_cast<int>(arguments.sm_count);
-      facts.calibration = calibrate("", 0, facts.sm_count, facts.arch);
-    }
+DeviceFacts adjusted(DeviceFacts facts, const DeviceArguments& arguments) {
+  if (arguments.sm_count && *arguments.sm_count != facts.sm_count) {
+    facts.sm_count = *arguments.sm_count;
+    facts.calibration = calibrate("", 0, facts.sm_count, facts.arch);
   }
-  if (arguments.smem != 0) {
-    if (arguments.smem < 0)
-      return absl::InvalidArgumentError(
-          absl::StrFormat("--smem must be positive: got %d", arguments.smem));
-    facts.smem_budget = arguments.smem;
-  }
+  if (arguments.smem) facts.smem_budget = *arguments.smem;
   return facts;
 }
 
 absl::Status add_place(std::vector<Place>& places, const std::string& name,
                        const DeviceArguments& arguments) {
   KILN_ASSIGN_OR_RETURN(const DeviceFacts board, board_facts(name));
-  KILN_ASSIGN_OR_RETURN(DeviceFacts facts, adjusted(board, arguments));
+  const DeviceFacts facts = adjusted(board, arguments);
   const bool known = std::any_of(places.begin(), places.end(),
                                  [&](const Place& place) { return place.facts == facts; });
   if (!known) places.push_back({facts.calibration, Device{}, facts});
@@ -62,17 +55,24 @@ void add_device_options(CLI::App& command, DeviceArguments& arguments) {
       ->delimiter(',')
       ->allow_extra_args(false);
   command.add_option("--sm-count", arguments.sm_count, "multiprocessors, in place of the board's")
-      ->type_name("N");
+      ->type_name("N")
+      ->check(between(1, kMostSms));
   command
       .add_option("--smem", arguments.smem,
                   "bytes of shared memory a block may use, in place of the board's")
-      ->type_name("BYTES");
+      ->type_name("BYTES")
+      ->check(between(1, kMostSmem));
   command.add_option("--device", arguments.device, "a device that is here, as cuda:0 or cpu")
       ->type_name("DEVICE");
 }
 
 absl::StatusOr<std::vector<Place>> places_of(Runtime& runtime, const DeviceArguments& arguments,
                                              const std::optional<Device>& stated) {
+  if ((arguments.sm_count || arguments.smem) && arguments.boards.empty() &&
+      arguments.archs.empty()) {
+    return absl::InvalidArgumentError(
+        "--sm-count and --smem must go with --board or --arch: a device that is here has its own");
+  }
   std::vector<Place> places;
   for (const std::string& board : arguments.boards)
     KILN_RETURN_IF_ERROR(add_place(places, board, arguments));

@@ -21,8 +21,8 @@ namespace kiln::cli {
 struct DeviceArguments {
   std::vector<std::string> boards;
   std::vector<std::string> archs;
-  std::int64_t sm_count = 0;
-  std::int64_t smem = 0;
+  std::optional<int> sm_count;
+  std::optional<std::int64_t> smem;
   std::string device;
 };
 void add_device_options(CLI::App& command, DeviceArguments& arguments);

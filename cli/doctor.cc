@@ -26,7 +26,7 @@ namespace {
 Check check_driver() {
   const absl::StatusOr<std::unique_ptr<const CudaDriver>> driver = CudaDriver::open();
   if (!driver.ok()) {
-    return {"driver", false, message_of(driver.status()),
+    return {"driver", false, reason_of(driver.status()),
             "install NVIDIA's driver to run on its devices; compiling and warming need none"};
   }
   const int version = (*driver)->version();
@@ -45,16 +45,16 @@ void check_devices(Runtime& runtime, std::vector<Check>& checks) {
     if (!count.ok() || *count == 0) {
       checks.push_back(
           {"devices " + name, false,
-           count.ok() ? "none"
-                      : (name == "cuda" ? "none that can be used, see driver"
-                                        : message_of(count.status())),
+           count.ok()
+               ? "none"
+               : (name == "cuda" ? "none that can be used, see driver" : reason_of(count.status())),
            "calls on " + name + " cannot run here; everything that needs no device works"});
       continue;
     }
     for (int i = 0; i < *count; ++i) {
       const absl::StatusOr<DeviceFacts> facts = (*support)->facts(i);
       checks.push_back({absl::StrFormat("device %s:%d", name, i), facts.ok(),
-                        facts.ok() ? to_string(*facts) : message_of(facts.status()),
+                        facts.ok() ? to_string(*facts) : reason_of(facts.status()),
                         facts.ok() ? "" : "see what the driver says, and nvidia-smi"});
     }
   }
@@ -63,12 +63,12 @@ void check_devices(Runtime& runtime, std::vector<Check>& checks) {
 Check check_host_compiler(Runtime& runtime) {
   const absl::StatusOr<DeviceSupport*> support = runtime.device_support(DeviceType::cpu());
   if (!support.ok()) {
-    return {"host compiler", false, message_of(support.status()),
+    return {"host compiler", false, reason_of(support.status()),
             "the CPU backend is not loaded, so none is needed"};
   }
   const absl::StatusOr<CompilerId> id = (*support)->compiler().id();
   if (id.ok()) return {"host compiler", true, id->name + " " + id->build, ""};
-  return {"host compiler", false, message_of(id.status()),
+  return {"host compiler", false, reason_of(id.status()),
           "install g++ (package g++), or set KILN_CXX; without it the CPU backend serves what is "
           "in its cache"};
 }
@@ -87,7 +87,7 @@ Probed probe_backends(RuntimeOptions& options) {
     const absl::Status opened =
         error ? absl::FailedPreconditionError("cannot start a probe: " + error.message())
               : internal::probe_plugin({self, "probe-plugin"}, file);
-    probed[file] = opened.ok() ? "" : message_of(opened);
+    probed[file] = opened.ok() ? "" : reason_of(opened);
   }
   for (const auto& [file, reason] : probed) {
     if (!reason.empty()) options.disabled_backends.push_back(file);
@@ -139,9 +139,8 @@ void check_archs(Runtime& runtime, std::vector<Check>& checks) {
 }
 
 void print_check(const Check& check) {
-  std::printf("%-8s %-16s %s\n", check.ok ? "ok" : "missing", check.name.c_str(),
-              indented(check.found, 26).c_str());
-  if (!check.advice.empty()) std::printf("%26s-> %s\n", "", check.advice.c_str());
+  print("%-8s %-16s %s\n", check.ok ? "ok" : "missing", check.name, indented(check.found, 26));
+  if (!check.advice.empty()) print("%26s-> %s\n", "", check.advice);
 }
 
 absl::StatusOr<Exit> doctor(const Session& session) {
@@ -178,9 +177,9 @@ absl::StatusOr<Exit> doctor(const Session& session) {
   if (session.json)
     print_json(json);
   else if (bad == 0)
-    std::printf("all is well\n");
+    print("all is well\n");
   else
-    std::printf("%zu of %zu are not as they could be: see the arrows\n", bad, checks.size());
+    print("%zu of %zu are not as they could be: see the arrows\n", bad, checks.size());
   return Exit::ok;
 }
 

@@ -97,7 +97,7 @@ namespace {
 
 Check check_nvrtc(const absl::StatusOr<jit::NvrtcLibrary>& nvrtc) {
   if (!nvrtc.ok()) {
-    return {"nvrtc", false, message_of(nvrtc.status()),
+    return {"nvrtc", false, reason_of(nvrtc.status()),
             "install the CUDA Toolkit 12.8 or newer, or set CUDA_HOME or KILN_NVRTC; without it "
             "Kiln serves what is in its cache"};
   }
@@ -114,7 +114,7 @@ Check check_nvrtc(const absl::StatusOr<jit::NvrtcLibrary>& nvrtc) {
 Check check_compilation(Runtime& runtime, const jit::NvrtcLibrary& nvrtc, Warnings& warnings) {
   const RuntimeOptions& options = runtime.options();
   const absl::StatusOr<DeviceSupport*> support = runtime.device_support(DeviceType::cuda());
-  if (!support.ok()) return {"compiling", false, message_of(support.status()), "report this"};
+  if (!support.ok()) return {"compiling", false, reason_of(support.status()), "report this"};
   const bool has_90 = std::count(nvrtc.archs.begin(), nvrtc.archs.end(), 90) > 0;
   CompileRequest request;
   request.source_name = "doctor.cu";
@@ -128,7 +128,7 @@ Check check_compilation(Runtime& runtime, const jit::NvrtcLibrary& nvrtc, Warnin
   const std::string worker = jit::find_compile_worker(options.compile_worker);
   Check check{"compiling", result.ok() && said.empty(), "", ""};
   if (!result.ok()) {
-    check.found = message_of(result.status()) + (said.empty() ? "" : "; " + said);
+    check.found = reason_of(result.status()) + (said.empty() ? "" : "; " + said);
     check.advice =
         "see what it says; KILN_JOBS=0 compiles without workers, KILN_COMPILE_LIMIT and "
         "KILN_COMPILE_MEMORY are their limits";
@@ -193,7 +193,7 @@ Check check_folder(Runtime& runtime, const std::string& complaints) {
             "every process builds again"};
   }
   if (const absl::Status written = try_to_write(dir); !written.ok()) {
-    return {"cache", false, absl::StrFormat("%s cannot be written: %s", dir, message_of(written)),
+    return {"cache", false, absl::StrFormat("%s cannot be written: %s", dir, reason_of(written)),
             "free space or quota, or make the folder writable; what is in it is still used"};
   }
   constexpr std::uint64_t kLittle = 256ull << 20;
@@ -239,7 +239,7 @@ std::vector<Check> check_remote(Runtime& runtime) {
     return {{"remote cache", false, remote->reason, "see KILN_CACHE_REMOTE"}};
   const absl::Status answer = store.check_remote();
   if (answer.ok()) return {{"remote cache", true, remote->address + " answers", ""}};
-  return {{"remote cache", false, remote->address + ": " + message_of(answer),
+  return {{"remote cache", false, remote->address + ": " + reason_of(answer),
            "see KILN_CACHE_REMOTE; without it this machine builds what others have"}};
 }
 
@@ -252,7 +252,7 @@ std::vector<Check> check_recording(const RuntimeOptions& options) {
       path, 1,
       {[](std::string_view line) { return std::string(line); }, [](auto) { return true; }});
   if (!was_there) std::filesystem::remove(path, ignored);
-  return {{"recorded calls", opened.ok(), opened.ok() ? path : message_of(opened.status()),
+  return {{"recorded calls", opened.ok(), opened.ok() ? path : reason_of(opened.status()),
            opened.ok() ? "" : "set KILN_RECORD_CALLS to a file that can be written"}};
 }
 

@@ -10,7 +10,6 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <cstdio>
 #include <memory>
 
 namespace kiln::cli {
@@ -32,7 +31,7 @@ absl::StatusOr<Explained> explain_on(Op& op, const CallArgs& args, const Place& 
   Explained explained;
   auto kernels = tools::explain_call(op, args, place.device.type, place.facts, /*look_up=*/true);
   if (!kernels.ok() && absl::IsFailedPrecondition(kernels.status())) {
-    explained.no_compiler = message_of(kernels.status());
+    explained.no_compiler = reason_of(kernels.status());
     kernels = tools::look_up_call(op, args, place.device.type, place.facts);
   }
   if (!kernels.ok()) return kernels.status();
@@ -63,24 +62,21 @@ Json kernel_json(const Place& place, const tools::PlannedKernel& kernel) {
 }
 
 void print_kernel(const tools::PlannedKernel& kernel) {
-  std::printf("  %s: %s\n", kernel.interface.c_str(), kernel.call.c_str());
+  print("  %s: %s\n", kernel.interface, kernel.call);
   for (const Verdict& verdict : kernel.selection.verdicts) {
-    std::printf("    %-24s %-12s %s\n", verdict.key.c_str(),
-                std::string(to_string(verdict.kind)).c_str(), verdict.reason.c_str());
+    print("    %-24s %-12s %s\n", verdict.key, std::string(to_string(verdict.kind)),
+          verdict.reason);
   }
   if (!kernel.selection.error.ok()) {
-    std::printf("    none: %s\n", indented(message_of(kernel.selection.error), 4).c_str());
+    print("    none: %s\n", indented(reason_of(kernel.selection.error), 4));
     return;
   }
-  std::printf("    identity %s %s\n", kernel.identity.hash().c_str(),
-              kernel.identity.text().c_str());
-  if (!kernel.config.empty()) std::printf("    config   %s\n", to_string(kernel.config).c_str());
+  print("    identity %s %s\n", kernel.identity.hash(), kernel.identity.text());
+  if (!kernel.config.empty()) print("    config   %s\n", to_string(kernel.config));
   for (const tools::PlannedProgram& program : kernel.programs) {
-    std::printf(
-        "    program  %s for %s: %s, key %s\n", program.program.source.c_str(),
-        program.target.c_str(),
-        program.tier ? ("in " + std::string(cache::to_string(*program.tier))).c_str() : "not built",
-        to_hex(program.key).c_str());
+    print("    program  %s for %s: %s, key %s\n", program.program.source, program.target,
+          program.tier ? ("in " + std::string(cache::to_string(*program.tier))) : "not built",
+          to_hex(program.key));
   }
 }
 
@@ -106,9 +102,7 @@ absl::StatusOr<Exit> explain(const Session& session, const ExplainArguments& arg
     board["facts"] = internal::json_of(place.facts);
     if (!explained.no_compiler.empty()) board["no_compiler"] = explained.no_compiler;
     json["boards"].push_back(std::move(board));
-    if (!session.json)
-      std::printf("%s on %s (%s)\n", call.op.c_str(), place.name.c_str(),
-                  to_string(place.facts).c_str());
+    if (!session.json) print("%s on %s (%s)\n", call.op, place.name, to_string(place.facts));
     for (const tools::PlannedKernel& kernel : explained.kernels) {
       all_served = all_served && kernel.selection.error.ok();
       if (session.json)
@@ -117,8 +111,7 @@ absl::StatusOr<Exit> explain(const Session& session, const ExplainArguments& arg
         print_kernel(kernel);
     }
     if (!session.json && !explained.no_compiler.empty()) {
-      std::printf("  as where nothing may compile: %s\n",
-                  indented(explained.no_compiler, 2).c_str());
+      print("  as where nothing may compile: %s\n", indented(explained.no_compiler, 2));
     }
   }
   if (session.json) print_json(json);

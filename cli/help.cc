@@ -109,7 +109,7 @@ std::vector<Variable> environment() {
       {"KILN_RECORD_CALLS", "each distinct call of a process is appended to this file"},
       {"KILN_TRACE", "spans for Perfetto are appended to this file"},
       {"KILN_LOG", "select: each selection is explained in one line"},
-      {"KILN_LOG_LEVEL", "debug, info, warning or error"},
+      {"KILN_LOG_LEVEL", "debug, info, warning, error or off: the least that is told"},
       {"NO_COLOR", "nothing is coloured"},
   };
 }

@@ -7,7 +7,6 @@
 #include <absl/strings/str_join.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <vector>
 
@@ -16,8 +15,7 @@ namespace kiln::cli {
 namespace {
 
 void print_environment() {
-  for (const Variable& variable : environment())
-    std::printf("%-24s %s\n", variable.name.c_str(), variable.means.c_str());
+  for (const Variable& variable : environment()) print("%-24s %s\n", variable.name, variable.means);
 }
 
 absl::StatusOr<Exit> help(const CLI::App& app, const std::vector<std::string>& words) {
@@ -29,8 +27,11 @@ absl::StatusOr<Exit> help(const CLI::App& app, const std::vector<std::string>& w
   std::vector<std::string> known;
   for (const Command& command : commands_of(app)) {
     if (command.path == "kiln" + (path.empty() ? "" : " " + path)) {
+      // App::help would show the command that runs, which is this one.
       const std::string above = command.path.substr(0, command.path.rfind(' '));
-      std::printf("%s", command.app->help(command.app == &app ? "" : above).c_str());
+      print("%s", command.app == &app ? app.get_formatter()->make_help(&app, app.get_name(),
+                                                                       CLI::AppFormatMode::Normal)
+                                      : command.app->help(above));
       return Exit::ok;
     }
     if (command.app != &app) known.push_back(command.path.substr(sizeof "kiln"));
@@ -47,7 +48,7 @@ absl::StatusOr<Exit> completion(const CLI::App& app, const std::string& shell) {
   const std::string script = shell == "bash"  ? bash_completion(app)
                              : shell == "zsh" ? zsh_completion(app)
                                               : fish_completion(app);
-  std::printf("%s", script.c_str());
+  print("%s", script);
   return Exit::ok;
 }
 
@@ -57,6 +58,8 @@ void add_help(CLI::App& app, Session& session) {
   auto words = std::make_shared<std::vector<std::string>>();
   CLI::App* help_command = app.add_subcommand("help", "the page of a command, or: environment");
   help_command->add_option("COMMAND", *words, "as: cache export");
+  examples(*help_command, {{"kiln help cache export", "options and examples of a command"},
+                           {"kiln help environment", "the variables that kiln reads"}});
   help_command->callback(
       [&app, &session, words] { session.command = [&app, words] { return help(app, *words); }; });
 
@@ -75,7 +78,7 @@ void add_help(CLI::App& app, Session& session) {
   examples(*man, {{"kiln man | man -l -", "read it"}});
   man->callback([&app, &session] {
     session.command = [&app]() -> absl::StatusOr<Exit> {
-      std::printf("%s", manual_page(app).c_str());
+      print("%s", manual_page(app));
       return Exit::ok;
     };
   });

@@ -14,7 +14,7 @@ static_assert(std::atomic<int>::is_always_lock_free);
 void on_signal(int signal) {
   if (received.exchange(signal) != 0) ::_exit(128 + signal);
   static constexpr char kText[] =
-      "\nkiln: stopping: what is being built is finished first; once more to stop at once\n";
+      "\nkiln: stopping: what is under way is finished first; once more to stop at once\n";
   (void)!::write(STDERR_FILENO, kText, sizeof kText - 1);
 }
 

@@ -32,7 +32,8 @@ bool wants_json(int argc, char** argv) {
 // What is wrong with a command line. The parser looks at what is missing first, and says "A
 // subcommand is required" of `kiln rum`; a word it does not know is the likelier mistake.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+  std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+  std::erase(unknown, "--");  // is in its place anywhere
   if (!unknown.empty()) return "The following argument was not expected: " + unknown.front();
   // "Could not convert: --jobs = many"
   std::string text = error.what();
@@ -55,6 +56,10 @@ std::string empty_option(const CLI::App& app) {
     if (std::string name = empty_option(*command); !name.empty()) return name;
   }
   return "";
+}
+
+absl::Status must_not_be_empty(const std::string& name) {
+  return absl::InvalidArgumentError(name + " must not be empty: got \"\"");
 }
 
 void build_app(CLI::App& app, Session& session) {
@@ -102,13 +107,14 @@ int run(int argc, char** argv) {
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
     session.json = wants_json(argc, argv);
-    kiln::cli::report_error(session, absl::InvalidArgumentError(usage_error(app, e)));
-    std::fprintf(stderr, "Run with --help for more information.\n");
+    const std::string empty = empty_option(app);  // "must be a number" says less
+    kiln::cli::report_error(session, empty.empty() ? absl::InvalidArgumentError(usage_error(app, e))
+                                                   : must_not_be_empty(empty));
+    kiln::cli::tell("Run with --help for more information.\n");
     return static_cast<int>(Exit::usage);
   }
   if (const std::string name = empty_option(app); !name.empty()) {
-    kiln::cli::report_error(session,
-                            absl::InvalidArgumentError(name + " must not be empty: got \"\""));
+    kiln::cli::report_error(session, must_not_be_empty(name));
     return static_cast<int>(Exit::usage);
   }
   const absl::StatusOr<Exit> result = session.command();
@@ -129,7 +135,7 @@ void fill_standard_files() {
 int with_output(int code) {
   const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
   if (!lost) return code;
-  std::fprintf(stderr, "kiln: stdout must take all that is printed: %s\n", std::strerror(errno));
+  kiln::cli::tell("kiln: stdout must take all that is printed: %s\n", std::strerror(errno));
   return code == 0 ? static_cast<int>(Exit::cannot_do) : code;
 }
 
@@ -141,7 +147,7 @@ int main(int argc, char** argv) {
   try {
     return with_output(run(argc, argv));
   } catch (const std::exception& e) {  // out of memory, most likely
-    std::fprintf(stderr, "kiln: %s\n", e.what());
+    kiln::cli::tell("kiln: %s\n", e.what());
     return static_cast<int>(Exit::cannot_do);
   }
 }

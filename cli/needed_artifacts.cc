@@ -3,7 +3,7 @@
 #include <kiln/runtime.h>
 
 #include "cache/store.h"
-#include "cli/call_arguments.h"
+#include "cli/session.h"
 #include "runtime/call_json.h"
 #include "runtime/tools.h"
 
@@ -48,8 +48,8 @@ absl::Status add_call(Runtime& runtime, const NamedCall& call, const Place& plac
 }  // namespace
 
 absl::StatusOr<std::vector<std::shared_ptr<const cache::Artifact>>> needed_artifacts(
-    Runtime& runtime, const std::string& file, const DeviceArguments& devices) {
-  KILN_ASSIGN_OR_RETURN(const std::vector<NamedCall> calls, read_call_file(runtime, file));
+    Runtime& runtime, const CallSource& source, const DeviceArguments& devices) {
+  KILN_ASSIGN_OR_RETURN(const std::vector<NamedCall> calls, read_call_file(runtime, source));
   Artifacts found;
   std::set<std::string> missing;
   for (const NamedCall& call : calls) {
@@ -57,7 +57,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const cache::Artifact>>> needed_artif
                           places_of(runtime, devices, call.call.device));
     for (const Place& place : places) {
       const absl::Status status = add_call(runtime, call, place, found, missing);
-      if (!status.ok()) missing.insert(call.name + " on " + place.name + ": " + message_of(status));
+      if (!status.ok()) missing.insert(call.name + " on " + place.name + ": " + reason_of(status));
     }
   }
   if (!missing.empty()) {

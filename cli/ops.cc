@@ -8,7 +8,6 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <cstdio>
 #include <memory>
 
 namespace kiln::cli {
@@ -83,39 +82,37 @@ void print_tensor(const TensorParam& param, bool output) {
   if (param.written) notes += ", written in place";
   if (!param.contiguous) notes += ", any strides";
   if (param.host) notes += ", on the host";
-  std::printf("  %-7s %-12s [%s]  %s%s\n", output ? "output" : "input", param.name.c_str(),
-              param.shape.c_str(), dtypes.c_str(), notes.c_str());
+  print("  %-7s %-12s [%s]  %s%s\n", output ? "output" : "input", param.name, param.shape, dtypes,
+        notes);
 }
 
 void print_params(const std::vector<ParamDecl>& decls, const char* what) {
   for (const ParamDecl& decl : decls) {
-    std::printf("  %-7s %-12s %s%s\n", what, decl.name.c_str(),
-                std::string(to_string(decl.type)).c_str(),
-                decl.default_value ? (", default " + to_string(*decl.default_value)).c_str() : "");
+    print("  %-7s %-12s %s%s\n", what, decl.name, std::string(to_string(decl.type)),
+          decl.default_value ? (", default " + to_string(*decl.default_value)) : "");
   }
 }
 
 void print_op(Runtime& runtime, const OpType& type) {
-  std::printf("%s\n", type.signature.op.c_str());
+  print("%s\n", type.signature.op);
   for (const TensorParam& param : type.signature.inputs) print_tensor(param, false);
   for (const TensorParam& param : type.signature.outputs) print_tensor(param, true);
   print_params(type.signature.params, "param");
   print_params(type.signature.execution_params, "exec");
   for (const InterfaceType& interface : type.interfaces) {
-    std::printf("  interface %s (%s, takes a %s)\n", interface.name.c_str(),
-                interface.type_name.c_str(), std::string(interface.request->name).c_str());
+    print("  interface %s (%s, takes a %s)\n", interface.name, interface.type_name,
+          std::string(interface.request->name));
     for (const KernelRow& row : runtime.kernel_rows(type.signature.op)) {
       if (interface_of(type, row) != interface.name) continue;
       const std::string archs = row.type.supported_archs.empty()
                                     ? "all archs"
                                     : "archs " + joined(names_of(row.type.supported_archs));
-      std::printf("    %-24s %s, %s%s%s (%s)\n", row.key.c_str(),
-                  joined(names_of(row.type.devices)).c_str(), archs.c_str(),
-                  row.type.general ? ", general" : "",
-                  row.type.preferred_over.empty()
-                      ? ""
-                      : (", preferred over " + joined(row.type.preferred_over)).c_str(),
-                  row.origin.c_str());
+      print("    %-24s %s, %s%s%s (%s)\n", row.key, joined(names_of(row.type.devices)), archs,
+            row.type.general ? ", general" : "",
+            row.type.preferred_over.empty()
+                ? ""
+                : (", preferred over " + joined(row.type.preferred_over)),
+            row.origin);
     }
   }
 }
@@ -126,11 +123,11 @@ absl::StatusOr<Exit> list_ops(const Session& session, const std::string& only, b
   std::vector<std::string> names = runtime.op_names();
   if (!only.empty()) {
     const absl::StatusOr<const OpType*> type = runtime.op_type(only);
-    if (!type.ok()) return absl::InvalidArgumentError(message_of(type.status()));
+    if (!type.ok()) return absl::InvalidArgumentError(reason_of(type.status()));
     names = {only};
   }
   if (names_only && !session.json) {
-    for (const std::string& name : names) std::printf("%s\n", name.c_str());
+    for (const std::string& name : names) print("%s\n", name);
     return Exit::ok;
   }
   Json json;

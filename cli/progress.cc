@@ -1,5 +1,8 @@
 #include "cli/progress.h"
 
+#include "base/printable.h"
+#include "cli/session.h"
+
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_join.h>
 #include <absl/time/clock.h>
@@ -79,12 +82,12 @@ void Progress::end(const std::string& what, std::string_view outcome, bool is_go
   if (const auto at = find(what); at != at_work_.end()) at_work_.erase(at);
   const std::string text = absl::StrFormat("[%d/%d] %s: %s", done_, total_, what, outcome);
   if (!is_terminal_) {
-    std::fprintf(stderr, "%s\n", text.c_str());
+    tell("%s\n", text);
     return;
   }
   if (!is_good) {  // stays on the screen
     const bool colour = is_colour_wanted();
-    std::fprintf(stderr, "\r\033[K%s%s%s\n", colour ? "\033[31m" : "", text.c_str(),
+    std::fprintf(stderr, "\r\033[K%s%s%s\n", colour ? "\033[31m" : "", printable(text).c_str(),
                  colour ? "\033[0m" : "");
   }
   if (!is_good || done_ == total_) draw(/*now=*/true);
@@ -110,7 +113,7 @@ void Progress::draw(bool now) {
   constexpr absl::Duration kBetween = absl::Milliseconds(50);
   if (!is_terminal_ || (!now && absl::Now() - drawn_ < kBetween)) return;
   drawn_ = absl::Now();
-  std::fprintf(stderr, "\r\033[K%s", cut(line(), columns() - 1).c_str());
+  std::fprintf(stderr, "\r\033[K%s", cut(printable(line()), columns() - 1).c_str());
   std::fflush(stderr);
 }
 

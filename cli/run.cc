@@ -11,7 +11,6 @@
 #include <absl/strings/str_format.h>
 #include <nlohmann/json.hpp>
 
-#include <cstdio>
 #include <memory>
 
 namespace kiln::cli {
@@ -82,45 +81,43 @@ Json report_json(const ParsedCall& call, const Device& device, const RunReport& 
 }
 
 void print_report(const ParsedCall& call, const Device& device, const RunReport& report) {
-  std::printf("%s on %s, served by %s\n", call.op.c_str(), to_string(device).c_str(),
-              report.target.c_str());
+  print("%s on %s, served by %s\n", call.op, to_string(device), report.target);
   bool all_found = true;
   for (const RunReport::KernelRun& kernel : report.kernels) {
     if (report.target != kBuiltin) break;
-    std::printf("  %-10s %s\n", kernel.interface.c_str(), kernel.chosen.c_str());
-    std::printf("  identity   %s %s\n", kernel.identity.c_str(), kernel.identity_text.c_str());
+    print("  %-10s %s\n", kernel.interface, kernel.chosen);
+    print("  identity   %s %s\n", kernel.identity, kernel.identity_text);
     for (std::size_t i = 0; i < kernel.keys.size(); ++i) {
       const bool built = kernel.tiers[i] == "built";
       all_found = all_found && !built;
-      std::printf("  artifact   %s %s\n",
-                  built ? "built now, key" : ("from " + kernel.tiers[i] + ", key").c_str(),
-                  kernel.keys[i].c_str());
+      print("  artifact   %s %s\n",
+            built ? "built now, key" : ("from " + kernel.tiers[i] + ", key"), kernel.keys[i]);
     }
   }
-  if (report.target == kBuiltin && all_found) std::printf("  nothing was built\n");
-  std::printf("  host       %s: tensors %s, %s %s, load %s; opening the device %s\n",
-              seconds_text(report.host_seconds).c_str(), seconds_text(report.fill_seconds).c_str(),
-              all_found ? "find" : "build", seconds_text(report.build_seconds).c_str(),
-              seconds_text(report.load_seconds).c_str(), seconds_text(report.open_seconds).c_str());
-  std::printf("  device     %s", seconds_text(report.run_seconds).c_str());
+  if (report.target == kBuiltin && all_found) print("  nothing was built\n");
+  print("  host       %s: tensors %s, %s %s, load %s; opening the device %s\n",
+        seconds_text(report.host_seconds), seconds_text(report.fill_seconds),
+        all_found ? "find" : "build", seconds_text(report.build_seconds),
+        seconds_text(report.load_seconds), seconds_text(report.open_seconds));
+  print("  device     %s", seconds_text(report.run_seconds));
   if (report.run_seconds > 0) {
-    std::printf(" (%.1f GB/s", report.roofline.bytes / report.run_seconds * 1e-9);
+    print(" (%.1f GB/s", report.roofline.bytes / report.run_seconds * 1e-9);
     if (report.floor.seconds > 0) {
-      std::printf(", %.0f %% of the roofline: %s", 100 * report.floor.seconds / report.run_seconds,
-                  report.floor.text.c_str());
+      print(", %.0f %% of the roofline: %s", 100 * report.floor.seconds / report.run_seconds,
+            report.floor.text);
     }
-    std::printf(")");
+    print(")");
   }
-  std::printf("\n");
+  print("\n");
   if (!report.checked) {
-    std::printf("  not checked\n");
+    print("  not checked\n");
     return;
   }
-  std::printf("  error      %.3g steps of at most %.3g, %.3g in %s[%zu]: got %.9g, want %.9g\n",
-              report.worst.max_steps, report.tolerance, report.worst.max_absolute,
-              report.worst_tensor.c_str(), report.worst.where, report.worst.got, report.worst.want);
-  if (!report.failure.empty()) std::printf("  failure    %s\n", report.failure.c_str());
-  std::printf("  %s\n", is_right(report) ? "ok: right against the reference in double" : "WRONG");
+  print("  error      %.3g steps of at most %.3g, %.3g in %s[%zu]: got %.9g, want %.9g\n",
+        report.worst.max_steps, report.tolerance, report.worst.max_absolute, report.worst_tensor,
+        report.worst.where, report.worst.got, report.worst.want);
+  if (!report.failure.empty()) print("  failure    %s\n", report.failure);
+  print("  %s\n", is_right(report) ? "ok: right against the reference in double" : "WRONG");
 }
 
 absl::StatusOr<Exit> run(const Session& session, const RunArguments& arguments) {

@@ -1,5 +1,6 @@
 #include "cli/session.h"
 
+#include "base/printable.h"
 #include "runtime/call_json.h"
 
 #include <absl/strings/str_format.h>
@@ -17,34 +18,41 @@ Exit exit_for(const absl::Status& status) {
   return is_usage ? Exit::usage : Exit::cannot_do;
 }
 
-namespace {
+std::string reason_of(const absl::Status& status) { return shortened(message_of(status)); }
 
-// What a terminal can show: control characters of a message's values are named, not obeyed.
-std::string printable(const std::string& text) {
+void print_text(std::FILE* file, const std::string& text) {
+  const std::string shown = printable(text);
+  (void)std::fwrite(shown.data(), 1, shown.size(), file);
+}
+
+void print_json(const Json& json) {
+  // JSON escapes the control characters of ASCII but one, and those beyond ASCII stand as they are.
   std::string out;
-  for (const char c : text) {
-    if ((static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t') || c == 127) {
-      out += absl::StrFormat("\\x%02x", static_cast<unsigned char>(c));
+  char last = 0;
+  for (const char c : internal::dump(json, 2)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == 127) {
+      out += "\\u007f";
+    } else if (last == '\xc2' && byte >= 0x80 && byte < 0xa0) {
+      out.pop_back();
+      out += absl::StrFormat("\\u%04x", byte);
     } else {
       out += c;
     }
+    last = c;
   }
-  return out;
+  std::printf("%s\n", out.c_str());
 }
-
-}  // namespace
 
 void report_error(const Session& session, const absl::Status& status) {
   if (session.json) {
     Json json;
     json["error"]["kind"] = internal::kind_name(status);
-    json["error"]["message"] = message_of(status);
+    json["error"]["message"] = reason_of(status);
     print_json(json);
   }
-  std::fprintf(stderr, "kiln: %s\n", printable(message_of(status)).c_str());
+  tell("kiln: %s\n", reason_of(status));
 }
-
-void print_json(const Json& json) { std::printf("%s\n", internal::dump(json, 2).c_str()); }
 
 std::string seconds_text(double seconds) {
   if (seconds < 1e-3) return absl::StrFormat("%.1f us", seconds * 1e6);
@@ -61,7 +69,8 @@ std::string indented(const std::string& text, int spaces) {
   return out;
 }
 
-absl::StatusOr<std::string> read_input(const std::string& path) {
+absl::StatusOr<std::string> read_input(const std::string& path, std::int64_t most,
+                                       const std::string& advice) {
   const bool is_stdin = path == "-";
   std::FILE* file = is_stdin ? stdin : std::fopen(path.c_str(), "rb");
   if (file == nullptr) {
@@ -71,14 +80,20 @@ absl::StatusOr<std::string> read_input(const std::string& path) {
   std::string text;
   char buffer[1 << 16];
   errno = 0;
-  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, file))
+  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, file)) {
     text.append(buffer, count);
+    if (static_cast<std::int64_t>(text.size()) > most) break;
+  }
   const int saved_errno = errno;
   const bool failed = std::ferror(file) != 0;
   if (!is_stdin) std::fclose(file);
   if (failed) {
     return absl::InvalidArgumentError(absl::StrFormat("%s: must be a file that can be read: %s",
                                                       path, std::strerror(saved_errno)));
+  }
+  if (static_cast<std::int64_t>(text.size()) > most) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s: must hold at most %d bytes: got more%s", path, most, advice));
   }
   return text;
 }

@@ -12,6 +12,7 @@
 #include "cli/tune_child.h"
 #include "cli/validators.h"
 #include "runtime/call_json.h"
+#include "runtime/tools.h"
 
 #include <CLI/CLI.hpp>
 #include <absl/strings/numbers.h>
@@ -32,9 +33,8 @@ namespace kiln::cli {
 namespace {
 
 struct TuneArguments {
-  std::vector<std::string> calls;
-  std::string file, devices = "cuda:0", shard, policy = "automatic", report;
-  std::int64_t max_calls = internal::kMaxGeneratedCalls;
+  CallSource calls;
+  std::string devices = "cuda:0", shard, policy = "automatic", report;
   double hang_seconds = 30;
   TuneOptions options;
 };
@@ -120,8 +120,7 @@ absl::StatusOr<std::pair<std::int64_t, std::int64_t>> shard_of(const std::string
 
 // Those of this shard.
 absl::StatusOr<std::vector<NamedCall>> my_calls(Runtime& runtime, const TuneArguments& a) {
-  KILN_ASSIGN_OR_RETURN(std::vector<NamedCall> calls,
-                        read_calls(runtime, a.file, a.calls, a.max_calls));
+  KILN_ASSIGN_OR_RETURN(std::vector<NamedCall> calls, read_calls(runtime, a.calls));
   KILN_ASSIGN_OR_RETURN(const auto shard, shard_of(a.shard));
   std::vector<NamedCall> mine;
   for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -177,7 +176,7 @@ Json result_of(const Task& task, Runtime& runtime) {
   json["call"] = internal::json_of(task.call->call, **signature);
   json["device"] = to_string(task.device);
   json["children"] = task.outcome.children;
-  json["error"] = task.outcome.status.ok() ? Json() : Json(message_of(task.outcome.status));
+  json["error"] = task.outcome.status.ok() ? Json() : Json(reason_of(task.outcome.status));
   json["sweeps"] = task.outcome.reports;
   return json;
 }
@@ -186,27 +185,25 @@ void print_sweep(const Json& sweep) {
   const std::string what =
       sweep["implementation"].get<std::string>() + " " + sweep["identity_text"].get<std::string>();
   if (!sweep["error"].is_null()) {
-    std::printf("  %s: not tuned: %s\n", what.c_str(),
-                indented(sweep["error"].get<std::string>(), 4).c_str());
+    print("  %s: not tuned: %s\n", what, indented(sweep["error"].get<std::string>(), 4));
     return;
   }
   const double before = sweep["default_seconds"].get<double>();
   const double after = sweep["winner_seconds"].get<double>();
   const bool stays = sweep["winner"] == sweep["default"];
-  std::printf("  %s: %s\n", what.c_str(),
-              stays ? "the default stays" : config_text(sweep["winner"]).c_str());
-  std::printf(
-      "    default %s at %s%s; %s, %zu candidates%s\n", config_text(sweep["default"]).c_str(),
-      seconds_text(before).c_str(), stays ? "" : (", now " + seconds_text(after)).c_str(),
-      sweep["from_record"].get<bool>()
-          ? "from a record"
-          : ("swept in " + seconds_text(sweep["sweep_seconds"].get<double>())).c_str(),
-      sweep["candidates"].size(), sweep["complete"].get<bool>() ? "" : ", cut short by the budget");
+  print("  %s: %s\n", what, stays ? "the default stays" : config_text(sweep["winner"]));
+  print("    default %s at %s%s; %s, %zu candidates%s\n", config_text(sweep["default"]),
+        seconds_text(before), stays ? "" : (", now " + seconds_text(after)),
+        sweep["from_record"].get<bool>()
+            ? "from a record"
+            : ("swept in " + seconds_text(sweep["sweep_seconds"].get<double>())),
+        sweep["candidates"].size(),
+        sweep["complete"].get<bool>() ? "" : ", cut short by the budget");
   for (const Json& candidate : sweep["candidates"]) {
     const std::string state = candidate["state"].get<std::string>();
     if (state != "wrong" && state != "failed" && state != "excluded") continue;
-    std::printf("    %s: %s: %s\n", state.c_str(), config_text(candidate["config"]).c_str(),
-                indented(candidate.value("reason", ""), 6).c_str());
+    print("    %s: %s: %s\n", state, config_text(candidate["config"]),
+          indented(candidate.value("reason", ""), 6));
   }
 }
 
@@ -215,6 +212,14 @@ bool went_well(const Json& result) {
   if (!result["error"].is_null()) return false;
   return std::all_of(result["sweeps"].begin(), result["sweeps"].end(),
                      [](const Json& sweep) { return sweep["error"].is_null(); });
+}
+
+// What an interrupted run leaves, and how to go on.
+std::string kept_text(Runtime& runtime, const TuneOptions& options) {
+  if (!options.store) return "no records were kept (--no-store)";
+  return absl::StrFormat(
+      "their records are kept in %s/tuning; the same command%s goes on from there",
+      tools::store(runtime).disk_dir(), options.force ? " without --force" : "");
 }
 
 absl::StatusOr<Exit> tune(const Session& session, TuneArguments arguments) {
@@ -242,6 +247,7 @@ absl::StatusOr<Exit> tune(const Session& session, TuneArguments arguments) {
   for (const Task& task : tasks) {
     if (task.outcome.children > 0) results.push_back(result_of(task, runtime));
   }
+  const std::size_t not_done = tasks.size() - results.size();
   const std::size_t failed = static_cast<std::size_t>(
       std::count_if(results.begin(), results.end(), [](const Json& r) { return !went_well(r); }));
   if (!arguments.report.empty())
@@ -250,18 +256,24 @@ absl::StatusOr<Exit> tune(const Session& session, TuneArguments arguments) {
     Json json;
     json["calls"] = calls.size();
     json["failed"] = failed;
+    json["interrupted"] = interrupt.requested();
+    json["not_done"] = not_done;
     json["seconds"] = absl::ToDoubleSeconds(absl::Now() - start);
     json["results"] = std::move(results);
     print_json(json);
   } else {
     for (const Json& result : results) {
-      std::printf("%s on %s\n", result["where"].get<std::string>().c_str(),
-                  result["device"].get<std::string>().c_str());
+      print("%s on %s\n", result["where"].get<std::string>(), result["device"].get<std::string>());
       if (!result["error"].is_null())
-        std::printf("  failed: %s\n", indented(result["error"].get<std::string>(), 4).c_str());
+        print("  failed: %s\n", indented(result["error"].get<std::string>(), 4));
       else if (result["sweeps"].empty())
-        std::printf("  nothing to tune: its kernels offer no configurations\n");
+        print("  nothing to tune: its kernels offer no configurations\n");
       for (const Json& sweep : result["sweeps"]) print_sweep(sweep);
+    }
+    if (interrupt.requested()) {
+      print("interrupted: %zu of %zu calls were tuned, %zu were not begun; %s\n",
+            tasks.size() - not_done - failed, tasks.size(), not_done,
+            kept_text(runtime, arguments.options));
     }
   }
   return interrupt.exit_or(failed == 0 ? Exit::ok : Exit::cannot_do);
@@ -274,14 +286,8 @@ void add_tune(CLI::App& app, Session& session) {
       "tune", "find the fastest configurations on a device, in processes of their own");
   auto arguments = std::make_shared<TuneArguments>();
   TuneOptions& options = arguments->options;
-  command->add_option("CALL", arguments->calls, "what to tune");
-  command->add_option("--calls", arguments->file, "a file with one CALL a line; - is stdin")
-      ->type_name("FILE");
-  command
-      ->add_option("--max-calls", arguments->max_calls,
-                   "calls that lines with lists and ranges may make in all")
-      ->type_name("N")
-      ->capture_default_str();
+  command->add_option("CALL", arguments->calls.words, "what to tune");
+  add_call_file_options(*command, arguments->calls);
   command->add_option("--devices,--device", arguments->devices,
                       "as cuda:0,cuda:1, cpu, or all GPUs; those that are alike share the calls");
   command->add_option("--shard", arguments->shard,
@@ -296,7 +302,8 @@ void add_tune(CLI::App& app, Session& session) {
   command->add_option("--sample", options.sample_size, "candidates that halving begins with")
       ->check(at_least(1))
       ->capture_default_str();
-  command->add_option("--seed", options.seed, "the same seed tries the same in the same order");
+  command->add_option("--seed", options.seed, "the same seed tries the same in the same order")
+      ->check(at_least(0));
   command->add_option("--rounds", options.rounds, "samples of a candidate at most")
       ->check(at_least(1))
       ->capture_default_str();
@@ -309,7 +316,7 @@ void add_tune(CLI::App& app, Session& session) {
   command->add_flag("!--no-store", options.store, "keep no records");
   command->add_option("--report", arguments->report, "write a page with pictures, as report.html");
   examples(*command,
-           {{"kiln tune --calls calls.jsonl", "on all GPUs of this machine"},
+           {{"kiln tune --calls calls.jsonl --devices all", "on all GPUs of this machine"},
             {"kiln tune --calls calls.jsonl --shard 3/8", "one of eight jobs of an array"},
             {"kiln tune export winners.json", "its records, for other machines"}});
   command->require_subcommand(0, 1);

@@ -101,7 +101,7 @@ absl::StatusOr<Exit> child() {
       last["reports"] = *std::move(reports);
     else
       last["error"] = {{"code", static_cast<int>(reports.status().code())},
-                       {"message", message_of(reports.status())}};
+                       {"message", reason_of(reports.status())}};
   } catch (const Json::exception& e) {
     return absl::InvalidArgumentError(
         absl::StrFormat("tune-child: must be started by kiln tune: got %s", e.what()));

@@ -5,6 +5,7 @@
 #include <absl/strings/str_format.h>
 #include <absl/time/clock.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -24,6 +25,7 @@ namespace {
 
 // A candidate that keeps taking its process with it is not sought for ever.
 constexpr int kMaxChildren = 100;
+constexpr absl::Duration kLongestPoll = absl::Hours(1);  // whose milliseconds are an int
 
 // The child's ends are made its own by posix_spawn; ours are closed in every child.
 struct Pipe {
@@ -91,7 +93,7 @@ class Child {
         text_.erase(0, end + 1);
         return std::optional(std::move(line));
       }
-      const absl::Duration left = deadline - absl::Now();
+      const absl::Duration left = std::min(deadline - absl::Now(), kLongestPoll);
       if (left <= absl::ZeroDuration()) return absl::DeadlineExceededError("no sign of life");
       pollfd poll{out_.read, POLLIN, 0};
       if (::poll(&poll, 1, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1) <= 0) continue;

@@ -4,6 +4,7 @@
 #include "base/file_system.h"
 #include "cache/remote_records.h"
 #include "cli/cache_folder.h"
+#include "cli/help.h"
 #include "cli/output_file.h"
 #include "cli/tune.h"
 #include "runtime/json_text.h"
@@ -12,7 +13,7 @@
 #include <CLI/CLI.hpp>
 #include <absl/strings/str_format.h>
 
-#include <cstdio>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,7 +52,10 @@ absl::StatusOr<Exit> show(const Session& session, const std::string& name) {
   if (!name.empty()) {
     KILN_ASSIGN_OR_RETURN(const std::optional<std::string> text, files.find(name));
     if (!text) return absl::NotFoundError("tuning record: there is none of name " + name);
-    std::printf("%s", text->c_str());
+    const absl::StatusOr<Json> json = internal::parse_json(*text);
+    if (!json.ok())
+      return absl::DataLossError("tuning record " + name + ": " + reason_of(json.status()));
+    print_json(*json);
     return Exit::ok;
   }
   KILN_ASSIGN_OR_RETURN(const std::vector<Row> rows, read_rows(files));
@@ -71,7 +75,7 @@ absl::StatusOr<Exit> show(const Session& session, const std::string& name) {
       json["winner_seconds"] = report.winner_seconds;
       json["complete"] = report.complete;
     } else {
-      json["error"] = message_of(row.record.status());
+      json["error"] = reason_of(row.record.status());
     }
     list.push_back(std::move(json));
   }
@@ -83,20 +87,16 @@ absl::StatusOr<Exit> show(const Session& session, const std::string& name) {
   }
   for (const Json& json : list) {
     if (json.contains("error")) {
-      std::printf("%s: %s\n", json["name"].get<std::string>().c_str(),
-                  json["error"].get<std::string>().c_str());
+      print("%s: %s\n", json["name"].get<std::string>(), json["error"].get<std::string>());
       continue;
     }
-    std::printf("%s  %s %s %s on %s\n  %s at %s; default %s at %s\n",
-                json["name"].get<std::string>().c_str(), json["op"].get<std::string>().c_str(),
-                json["implementation"].get<std::string>().c_str(),
-                json["identity_text"].get<std::string>().c_str(),
-                json["board"].get<std::string>().c_str(), json["winner"].get<std::string>().c_str(),
-                seconds_text(json["winner_seconds"].get<double>()).c_str(),
-                json["default"].get<std::string>().c_str(),
-                seconds_text(json["default_seconds"].get<double>()).c_str());
+    print("%s  %s %s %s on %s\n  %s at %s; default %s at %s\n", json["name"].get<std::string>(),
+          json["op"].get<std::string>(), json["implementation"].get<std::string>(),
+          json["identity_text"].get<std::string>(), json["board"].get<std::string>(),
+          json["winner"].get<std::string>(), seconds_text(json["winner_seconds"].get<double>()),
+          json["default"].get<std::string>(), seconds_text(json["default_seconds"].get<double>()));
   }
-  std::printf("%zu records\n", list.size());
+  print("%zu records\n", list.size());
   return Exit::ok;
 }
 
@@ -119,7 +119,7 @@ absl::StatusOr<Exit> clear(const Session& session, const std::string& name) {
     json["removed"] = removed;
     print_json(json);
   } else {
-    std::printf("%zu records removed\n", removed);
+    print("%zu records removed\n", removed);
   }
   return Exit::ok;
 }
@@ -134,7 +134,7 @@ absl::StatusOr<Exit> export_records(const Session& session, const std::string& p
     if (record.ok())
       list.push_back(Json::parse(text));
     else
-      std::fprintf(stderr, "left out: %s: %s\n", name.c_str(), message_of(record.status()).c_str());
+      tell("left out: %s: %s\n", name, reason_of(record.status()));
   }
   KILN_RETURN_IF_ERROR(write_output("FILE", path, list.dump(1) + "\n"));
   if (path != "-" && session.json) {
@@ -143,23 +143,23 @@ absl::StatusOr<Exit> export_records(const Session& session, const std::string& p
     json["records"] = list.size();
     print_json(json);
   } else if (path != "-") {
-    std::printf("%s: %zu records\n", path.c_str(), list.size());
+    print("%s: %zu records\n", path, list.size());
   }
   return Exit::ok;
 }
 
 absl::StatusOr<Exit> import_records(const Session& session, const std::string& path) {
   KILN_ASSIGN_OR_RETURN(const std::string text, read_input(path));
-  if (const absl::Status bad = internal::check_json_text(text); !bad.ok())
-    return absl::InvalidArgumentError(path + ": " + message_of(bad));
-  const Json list = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const absl::StatusOr<Json> parsed = internal::parse_json(text);
+  if (!parsed.ok()) return absl::InvalidArgumentError(path + ": " + reason_of(parsed.status()));
+  const Json& list = *parsed;
   if (!list.is_array())
     return absl::InvalidArgumentError(path + ": must be a file that `kiln tune export` wrote");
   // All or nothing: what is no record is seen before any is kept.
   std::vector<TuneRecord> records;
   for (const Json& one : list) {
     absl::StatusOr<TuneRecord> record = internal::parse_record(one.dump());
-    if (!record.ok()) return absl::InvalidArgumentError(path + ": " + message_of(record.status()));
+    if (!record.ok()) return absl::InvalidArgumentError(path + ": " + reason_of(record.status()));
     records.push_back(*std::move(record));
   }
   KILN_ASSIGN_OR_RETURN(const cache::TuningFiles files, open_records());
@@ -174,8 +174,8 @@ absl::StatusOr<Exit> import_records(const Session& session, const std::string& p
     json["kept"] = kept;
     print_json(json);
   } else {
-    std::printf("%zu records imported, %zu were here already as well measured or better\n", kept,
-                records.size() - kept);
+    print("%zu records imported, %zu were here already as well measured or better\n", kept,
+          records.size() - kept);
   }
   return Exit::ok;
 }
@@ -196,21 +196,27 @@ absl::StatusOr<bool> merge_record(const cache::TuningFiles& files, const TuneRec
 
 void add_tune_records(CLI::App& tune, Session& session) {
   const auto add = [&](const char* word, const char* what, const char* argument, const char* about,
-                       bool required,
+                       bool required, std::initializer_list<Example> list,
                        absl::StatusOr<Exit> (*run)(const Session&, const std::string&)) {
     auto text = std::make_shared<std::string>();
     CLI::App* command = tune.add_subcommand(word, what);
     command->add_option(argument, *text, about)->required(required);
+    examples(*command, list);
     command->callback([&session, text, run] {
       session.command = [&session, text, run] { return run(session, *text); };
     });
   };
-  add("show", "list the records, or print one", "NAME", "of one record", false, show);
-  add("clear", "remove the records, or one", "NAME", "of one record", false, clear);
+  add("show", "list the records, or print one", "NAME", "of one record", false,
+      {{"kiln tune show", "all, a line or two each"},
+       {"kiln tune show 1c39d27885ba8b084179bed65e1fd6b2", "one, whole"}},
+      show);
+  add("clear", "remove the records, or one", "NAME", "of one record", false,
+      {{"kiln tune clear", "all of the cache folder"}}, clear);
   add("export", "write all records into one file", "FILE", "to write; - is stdout", true,
-      export_records);
+      {{"kiln tune export winners.json", "for other machines"}}, export_records);
   add("import", "take records from a file; of two, the better measured stays", "FILE",
-      "to read; - is stdin", true, import_records);
+      "to read; - is stdin", true, {{"kiln tune import winners.json", "into the cache folder"}},
+      import_records);
 }
 
 }  // namespace kiln::cli

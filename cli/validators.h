@@ -1,6 +1,10 @@
 #ifndef KILN_CLI_VALIDATORS_H_
 #define KILN_CLI_VALIDATORS_H_
 
+#include <kiln/status.h>
+
+#include "cache/store.h"
+
 #include <CLI/CLI.hpp>
 #include <absl/strings/numbers.h>
 #include <absl/strings/str_format.h>
@@ -8,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -32,6 +37,27 @@ inline CLI::Validator more_than(double bound) {
         if (absl::SimpleAtod(text, &value) && std::isfinite(value) && value > bound)
           return std::string();
         return absl::StrFormat("must be more than %g: got %s", bound, text);
+      },
+      "");
+}
+
+// From `least` to `most`, in whole numbers.
+inline CLI::Validator between(std::int64_t least, std::int64_t most) {
+  return CLI::Validator(
+      [least, most](const std::string& text) {
+        std::int64_t value = 0;
+        if (absl::SimpleAtoi(text, &value) && value >= least && value <= most) return std::string();
+        return absl::StrFormat("must be a number from %d to %d: got %s", least, most, text);
+      },
+      "");
+}
+
+// A number of bytes, as 512M.
+inline CLI::Validator a_size() {
+  return CLI::Validator(
+      [](const std::string& text) {
+        const absl::StatusOr<std::int64_t> size = cache::parse_bytes(text);
+        return size.ok() ? std::string() : message_of(size.status());
       },
       "");
 }

@@ -133,15 +133,13 @@ void print_program(const Json& program) {
   const auto text = [](const Json& value) {
     return value.is_null() ? std::string("none") : value.get<std::string>();
   };
-  std::printf("%s for %s on %s, key %s: %s\n", text(program["source"]).c_str(),
-              text(program["target"]).c_str(), text(program["board"]).c_str(),
-              text(program["key"]).c_str(),
-              program["tier"].is_null() ? "in no tier" : ("in " + text(program["tier"])).c_str());
+  print("%s for %s on %s, key %s: %s\n", text(program["source"]), text(program["target"]),
+        text(program["board"]), text(program["key"]),
+        program["tier"].is_null() ? "in no tier" : ("in " + text(program["tier"])));
   if (!program["tier"].is_null()) return;
-  std::printf("  nearest artifact on disk: %s\n", text(program["nearest"]).c_str());
+  print("  nearest artifact on disk: %s\n", text(program["nearest"]));
   for (const Json& one : program["differs"]) {
-    std::printf("    %-16s want %s, have %s\n", text(one["field"]).c_str(),
-                text(one["want"]).c_str(), text(one["have"]).c_str());
+    print("    %-16s want %s, have %s\n", text(one["field"]), text(one["want"]), text(one["have"]));
   }
 }
 

@@ -160,8 +160,8 @@ class LineReader {
     KILN_RETURN_IF_ERROR(check_names());
     KILN_RETURN_IF_ERROR(read_params("params", signature_.params));
     KILN_RETURN_IF_ERROR(read_params("execution_params", signature_.execution_params));
-    KILN_RETURN_IF_ERROR(read_tensors("inputs"));
-    KILN_RETURN_IF_ERROR(read_tensors("outputs"));
+    KILN_RETURN_IF_ERROR(read_tensors("inputs", signature_.inputs));
+    KILN_RETURN_IF_ERROR(read_tensors("outputs", signature_.outputs));
     KILN_RETURN_IF_ERROR(read_place(Path("/device"), "device"));
     return std::move(axes_);
   }
@@ -229,11 +229,13 @@ class LineReader {
     return absl::OkStatus();
   }
 
-  absl::Status read_tensors(const std::string& group) {
+  absl::Status read_tensors(const std::string& group, const std::vector<TensorParam>& params) {
     const auto tensors = line_.find(group);
     if (tensors == line_.end() || !tensors->is_object()) return absl::OkStatus();
     for (const auto& [name, tensor] : tensors->items()) {
-      if (!tensor.is_object()) continue;
+      const bool is_known =  // others are told when the call is read
+          std::any_of(params.begin(), params.end(), [&](const auto& p) { return p.name == name; });
+      if (!is_known || !tensor.is_object()) continue;
       const Path place = Path("/" + group) / name;
       const std::string field = group + "." + name;
       KILN_RETURN_IF_ERROR(read_place(place / "dtype", field + ".dtype"));

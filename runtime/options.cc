@@ -7,8 +7,13 @@
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_split.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
+#include <initializer_list>
+#include <string_view>
+#include <system_error>
 
 // The one place that reads KILN_* (but KILN_LOG_LEVEL, which the log's sink reads itself).
 namespace kiln::inline v1 {
@@ -24,9 +29,43 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-bool on(const char* name) {
+// What is not understood is named, with what would be, and changes nothing.
+void complain(const char* name, const std::string& wants, const std::string& got) {
+  log(LogLevel::warning,
+      absl::StrFormat("%s wants %s: got %s, which changes nothing", name, wants, got));
+}
+
+// The value, one of `words`; the first of them where it is not set or another.
+std::string read_word(const char* name, std::initializer_list<std::string_view> words) {
   const std::string value = env(name);
-  return !value.empty() && value != "0" && value != "off";
+  if (value.empty()) return std::string(*words.begin());
+  if (std::find(words.begin(), words.end(), value) != words.end()) return value;
+  std::string list;
+  for (const std::string_view word : words) list += (list.empty() ? "" : ", ") + std::string(word);
+  complain(name, "one of " + list, value);
+  return std::string(*words.begin());
+}
+
+bool read_switch(const char* name, bool by_default) {
+  const std::string value = env(name);
+  if (value.empty()) return by_default;
+  for (const std::string_view word : {"1", "on", "true", "yes"}) {
+    if (value == word) return true;
+  }
+  for (const std::string_view word : {"0", "off", "false", "no"}) {
+    if (value == word) return false;
+  }
+  complain(name, "1 (on) or 0 (off)", value);
+  return by_default;
+}
+
+// A folder that must be there.
+std::string read_folder(const char* name) {
+  std::string path = env(name);
+  std::error_code error;
+  if (!path.empty() && !std::filesystem::is_directory(path, error))
+    complain(name, "a folder that can be read", path);
+  return path;
 }
 
 // "only=a,b;exclude=c;prefer=d"
@@ -39,24 +78,11 @@ void read_select(RuntimeOptions& options) {
                                      : name == "prefer"  ? &options.prefer
                                                          : nullptr;
     if (list == nullptr || equals == std::string::npos) {
-      log(LogLevel::warning,
-          "KILN_SELECT wants only=KEYS, exclude=KEYS or prefer=KEYS, parted by ';': got " + part);
+      complain("KILN_SELECT", "only=KEYS, exclude=KEYS or prefer=KEYS, parted by ';'", part);
       continue;
     }
     *list = split(part.substr(equals + 1), ',');
   }
-}
-
-// The value must be one of those named; another is warned of and means the default.
-bool is_word(const char* name, std::string_view word, std::string_view default_word) {
-  const std::string value = env(name);
-  if (value == word) return true;
-  if (!value.empty() && value != default_word) {
-    log(LogLevel::warning,
-        absl::StrFormat("%s wants %s or %s, and is taken as %s: got %s", name, std::string(word),
-                        std::string(default_word), std::string(default_word), value));
-  }
-  return false;
 }
 
 // What is not a size is warned of, and `value` stays as it was.
@@ -65,35 +91,37 @@ void read_bytes(const char* name, std::int64_t& value) {
   if (const absl::StatusOr<std::int64_t> limit = cache::parse_bytes(text); limit.ok()) {
     value = *limit;
   } else if (!text.empty()) {
-    log(LogLevel::warning, std::string(name) + " stays as it was: " + message_of(limit.status()));
+    complain(name, "a number of bytes, also with K, M, G or T behind it", text);
   }
 }
 
 void read_cache(RuntimeOptions& options) {
   read_bytes("KILN_CACHE_MAX_BYTES", options.cache_max_bytes);
   options.cache_layers = split(env("KILN_CACHE_LAYERS"), ':');
-  options.cache_group_shared = is_word("KILN_CACHE_SHARED", "group", "off");
-  options.cache_write_behind = env("KILN_CACHE_WRITE_BEHIND") != "0";
+  options.cache_group_shared = read_word("KILN_CACHE_SHARED", {"off", "group"}) == "group";
+  options.cache_write_behind = read_switch("KILN_CACHE_WRITE_BEHIND", true);
   options.trusted_keys = env("KILN_TRUSTED_KEYS");
   options.signing_key_file = env("KILN_SIGNING_KEY");
-  options.any_compiler = is_word("KILN_COMPILER_MATCH", "any", "same");
+  options.any_compiler = read_word("KILN_COMPILER_MATCH", {"same", "any"}) == "any";
 }
 
-// A number of at least 0 from the environment; what it was before for anything else.
+// A number from `least` to `most`; what it was before for anything else.
 template <class Number>
-void read_number(const char* name, Number& value) {
+void read_number(const char* name, Number& value, Number least, Number most) {
   const std::string text = env(name);
   if (text.empty()) return;
   Number read = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), read);
-  if (error == std::errc() && end == text.data() + text.size() && read >= 0) {
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  if (is_number && read >= least && read <= most) {
     value = read;
   } else {
-    log(LogLevel::warning,
-        absl::StrFormat("%s wants a number of at least 0, and stays as it was: got %s", name,
-                        text));
+    complain(name, absl::StrFormat("a number from %g to %g", double(least), double(most)), text);
   }
 }
+
+constexpr double kInstant = 1e-3, kForEver = 1e9;  // seconds
+constexpr int kMostJobs = 4096;
 
 void read_remote(RemoteCacheOptions& remote) {
   remote.url = env("KILN_CACHE_REMOTE");
@@ -106,16 +134,16 @@ void read_remote(RemoteCacheOptions& remote) {
   remote.aws_region = env("AWS_REGION");
   if (remote.aws_region.empty()) remote.aws_region = env("AWS_DEFAULT_REGION");
   remote.ca_file = env("KILN_CACHE_REMOTE_CA");
-  read_number("KILN_CACHE_REMOTE_TIMEOUT", remote.timeout_seconds);
+  read_number("KILN_CACHE_REMOTE_TIMEOUT", remote.timeout_seconds, kInstant, kForEver);
   read_bytes("KILN_CACHE_REMOTE_MAX_BYTES", remote.max_bytes);
-  remote.read_only = env("KILN_CACHE_REMOTE_WRITE") == "0";
+  remote.read_only = !read_switch("KILN_CACHE_REMOTE_WRITE", true);
 }
 
 void read_compiling(RuntimeOptions& options) {
-  read_number("KILN_JOBS", options.jobs);
+  read_number("KILN_JOBS", options.jobs, 0, kMostJobs);
   options.compile_worker = env("KILN_COMPILE_WORKER");
-  read_number("KILN_COMPILE_DEADLINE", options.compile_deadline_seconds);
-  read_number("KILN_COMPILE_LIMIT", options.compile_limit_seconds);
+  read_number("KILN_COMPILE_DEADLINE", options.compile_deadline_seconds, 0.0, kForEver);
+  read_number("KILN_COMPILE_LIMIT", options.compile_limit_seconds, kInstant, kForEver);
   read_bytes("KILN_COMPILE_MEMORY", options.compile_memory_bytes);
 }
 
@@ -124,22 +152,17 @@ void read_compiling(RuntimeOptions& options) {
 RuntimeOptions RuntimeOptions::from_environment() {
   RuntimeOptions options;
   options.cache_dir = cache::default_cache_dir();
-  const std::string policy = env("KILN_COMPILE");
-  if (policy == "forbid") {
-    options.policy = CompilePolicy::forbid;
-  } else if (policy == "async") {
-    options.policy = CompilePolicy::async;
-  } else if (!policy.empty() && policy != "block") {
-    log(LogLevel::warning,
-        "KILN_COMPILE wants block, async or forbid, and stays block: got " + policy);
-  }
-  options.strict_cache = on("KILN_STRICT");
-  options.use_tuned = !is_word("KILN_TUNED", "off", "on");
+  const std::string policy = read_word("KILN_COMPILE", {"block", "async", "forbid"});
+  options.policy = policy == "forbid"  ? CompilePolicy::forbid
+                   : policy == "async" ? CompilePolicy::async
+                                       : CompilePolicy::block;
+  options.strict_cache = read_switch("KILN_STRICT", false);
+  options.use_tuned = read_switch("KILN_TUNED", true);
   read_cache(options);
   read_remote(options.cache_remote);
   read_compiling(options);
-  read_number("KILN_MAX_ENTRIES", options.max_entries);
-  options.kernel_path = env("KILN_KERNEL_PATH");
+  read_number("KILN_MAX_ENTRIES", options.max_entries, std::int64_t{0}, std::int64_t{1} << 40);
+  options.kernel_path = read_folder("KILN_KERNEL_PATH");
   options.nvrtc = env("KILN_NVRTC");
   options.cuda_home = env("CUDA_HOME");
   if (options.cuda_home.empty()) options.cuda_home = env("CUDA_PATH");
@@ -148,7 +171,9 @@ RuntimeOptions RuntimeOptions::from_environment() {
   options.disabled_backends = split(env("KILN_DISABLE_BACKENDS"), ',');
   options.record_calls_file = env("KILN_RECORD_CALLS");
   options.trace_file = env("KILN_TRACE");
-  options.log_selection = env("KILN_LOG") == "select";
+  (void)read_word("KILN_LOG_LEVEL",
+                  {"warning", "debug", "info", "error", "off"});  // the sink's own
+  options.log_selection = read_word("KILN_LOG", {"off", "select"}) == "select";
   read_select(options);
   return options;
 }

@@ -234,10 +234,10 @@ std::string problem_text(const Signature& signature, const CallArgs& args) {
 }
 
 absl::StatusOr<TuneRecord> parse_record(std::string_view text) {
-  if (const absl::Status bad = check_json_text(text); !bad.ok())
-    return absl::DataLossError("tuning record: " + message_of(bad));
+  const absl::StatusOr<Json> parsed = parse_json(text);
+  if (!parsed.ok()) return absl::DataLossError("tuning record: " + message_of(parsed.status()));
   try {
-    const Json json = Json::parse(text.begin(), text.end());
+    const Json& json = *parsed;
     if (!json.is_object() || !json.contains("kiln_tuning"))
       return absl::DataLossError("tuning record: must be an object with \"kiln_tuning\"");
     const int version = json.at("kiln_tuning").get<int>();

@@ -51,8 +51,7 @@ absl::Status Race::round(bool backwards) {
       racers_[i].samples.push_back(*seconds);
       continue;
     }
-    racers_[i].state = CandidateState::failed;
-    racers_[i].reason = message_of(seconds.status());
+    out(i, seconds.status()).IgnoreError();
     if (i == 0 || absl::IsAborted(seconds.status())) return seconds.status();
   }
   return absl::OkStatus();
@@ -97,19 +96,25 @@ void Race::halve() {
   }
 }
 
+absl::Status Race::out(std::size_t racer, const absl::Status& why) {
+  racers_[racer].state = CandidateState::failed;
+  racers_[racer].reason = message_of(why);
+  return why;
+}
+
 absl::Status Race::decide_pairs(RaceResult& result) {
   std::vector<double> in_force, challenger;
+  const std::size_t both[] = {0, result.best};
   for (int i = 0; i < options_.deciding_rounds; ++i) {
-    // A B, B A, A B, ...: neither is always the one that comes after the other.
+    const int loaded_first = (i / 2) % 2, run_first = i % 2;
+    for (const int side : {loaded_first, 1 - loaded_first}) {
+      const absl::Status loaded = load_anew_(both[side]);
+      if (!loaded.ok()) return out(both[side], loaded);
+    }
     double seconds[2] = {};
-    for (const int side : {i % 2, 1 - i % 2}) {
-      const std::size_t racer = side == 0 ? 0 : result.best;
-      const absl::StatusOr<double> sample = sample_(racer);
-      if (!sample.ok()) {
-        racers_[racer].state = CandidateState::failed;
-        racers_[racer].reason = message_of(sample.status());
-        return sample.status();
-      }
+    for (const int side : {run_first, 1 - run_first}) {
+      const absl::StatusOr<double> sample = sample_(both[side]);
+      if (!sample.ok()) return out(both[side], sample.status());
       seconds[side] = *sample;
     }
     in_force.push_back(seconds[0]);

@@ -38,19 +38,26 @@ struct RaceResult {
 // Measures racers in interleaved rounds, back and forth so that drift hits all alike, and drops
 // those that cannot win; with halving, also the slower half after each rung. Then the default and
 // the fastest run fresh pairs, which alone decide: what chose the challenger does not judge it too.
+// Both are loaded anew for each pair. Where an image lies in memory makes a difference that lasts
+// as long as it is loaded, so pairs of one load would repeat one draw, and be taken for certainty.
+// Which of the two is loaded first, and which runs first, is balanced over the pairs: of two that
+// are the same code neither is favoured, whatever places do.
 //
-// `sample` gives the seconds of one sample; an error puts that racer out, but of the default and of
-// a device error that stays (Aborted) it ends the race. `time_is_up` is asked between samples; the
-// decision is always run.
+// `sample` gives the seconds of one sample, `load_anew` replaces what a racer runs by a fresh load
+// of the same image; an error puts that racer out, but of the default and of a device error that
+// stays (Aborted) it ends the race. `time_is_up` is asked between samples; the decision is always
+// run.
 class KILN_EXPORT Race {
  public:
   using Sample = std::function<absl::StatusOr<double>(std::size_t racer)>;
+  using LoadAnew = std::function<absl::Status(std::size_t racer)>;
   Race(std::vector<Racer>& racers, const TuneOptions& options, bool halving, Sample sample,
-       std::function<bool()> time_is_up)
+       LoadAnew load_anew, std::function<bool()> time_is_up)
       : racers_(racers),
         options_(options),
         halving_(halving),
         sample_(std::move(sample)),
+        load_anew_(std::move(load_anew)),
         time_is_up_(std::move(time_is_up)) {}
 
   absl::StatusOr<RaceResult> run();
@@ -62,11 +69,13 @@ class KILN_EXPORT Race {
   void halve();
   std::size_t fastest(bool but_default) const;
   absl::Status decide_pairs(RaceResult& result);
+  absl::Status out(std::size_t racer, const absl::Status& why);
 
   std::vector<Racer>& racers_;
   const TuneOptions& options_;
   const bool halving_;
   const Sample sample_;
+  const LoadAnew load_anew_;
   const std::function<bool()> time_is_up_;
 };
 

@@ -191,10 +191,7 @@ class Sweep {
   absl::Status check(std::size_t i) {
     Candidate& candidate = candidates_[i];
     TuneCandidate& shown = report_.candidates[i];
-    KILN_ASSIGN_OR_RETURN(candidate.loaded,
-                          load_candidate(*candidate.build, s_.support, launches_, s_.device.index,
-                                         s_.facts, shown.config));
-    candidate.build.reset();
+    KILN_RETURN_IF_ERROR(load(i));
     put(i);
     launches_.block_threads = launches_.smem_bytes = 0;
     KILN_RETURN_IF_ERROR(call_->reset());
@@ -214,6 +211,23 @@ class Sweep {
     candidate.estimate = best;
     shown.seconds = best;
     return absl::OkStatus();
+  }
+
+  // Loads candidate `i`, anew where it is loaded already.
+  absl::Status load(std::size_t i) {
+    KILN_ASSIGN_OR_RETURN(candidates_[i].loaded,
+                          load_candidate(*candidates_[i].build, s_.support, launches_,
+                                         s_.device.index, s_.facts, report_.candidates[i].config));
+    return absl::OkStatus();
+  }
+
+  // The same for a candidate that is measured next: its first run, which pays for more than the
+  // others, is done.
+  absl::Status load_anew(std::size_t i) {
+    KILN_RETURN_IF_ERROR(load(i));
+    put(i);
+    KILN_RETURN_IF_ERROR(run_once());
+    return s_.support.synchronize(stream_);
   }
 
   // Makes candidate `i` what the sweep's streams launch.
@@ -267,8 +281,10 @@ class Sweep {
       tell(Phase::timing, samples++, runners[racer]);
       return measure(repeats);
     };
-    Race the_race(racers, options_, searches_by_halving(candidates_.size(), options_), sample,
-                  [this] { return time_is_up(); });
+    Race the_race(
+        racers, options_, searches_by_halving(candidates_.size(), options_), sample,
+        [&](std::size_t racer) { return load_anew(runners[racer]); },
+        [this] { return time_is_up(); });
     const absl::StatusOr<RaceResult> result = the_race.run();
     for (std::size_t r = 0; r < racers.size(); ++r) show(racers[r], runners[r]);
     if (absl::IsAborted(result.status())) return with_advice(result.status());

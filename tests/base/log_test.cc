@@ -55,6 +55,14 @@ TEST_F(LogTest, TheDefaultSinkWritesWarningsOnlyAndBracesAsTheyAre) {
   EXPECT_THAT(text, Not(HasSubstr("quiet")));
 }
 
+TEST_F(LogTest, TheDefaultSinkIsCommandedByNoMessage) {
+  ::testing::internal::CaptureStderr();
+  log(LogLevel::warning, "got \x1b[31mred" + std::string(100000, 'x'));
+  const std::string text = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(text, HasSubstr("got \\x1b[31mred"));
+  EXPECT_LT(text.size(), 2000u);
+}
+
 TEST_F(LogTest, ASinkThatThrowsHarmsNobody) {
   set_log_sink([](LogLevel, std::string_view) { throw std::runtime_error("host"); });
   log(LogLevel::error, "x");

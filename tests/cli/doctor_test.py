@@ -154,7 +154,9 @@ class DoctorTest(KilnTestCase):
         self.assertTrue(self.checks()["environment"]["ok"])
         self.bad("environment", "KILN_CACHE_DIRS (did you mean KILN_CACHE_DIR?)", "kiln help environment",
                  env={"KILN_CACHE_DIRS": "x"})
-        self.bad("environment", "stays block: got never", env={"KILN_COMPILE": "never"})
+        self.bad("environment", "KILN_COMPILE wants one of block, async, forbid: got never", env={"KILN_COMPILE": "never"})
+        self.bad("environment", "KILN_LOG wants one of off, select: got all", env={"KILN_LOG": "all"})
+        self.bad("environment", "KILN_LOG_LEVEL wants one of", "got loud", env={"KILN_LOG_LEVEL": "loud"})
         self.bad("environment", "KILN_JOBS", "got many", env={"KILN_JOBS": "many"})
         self.bad("recorded calls", "/nowhere/calls", "KILN_RECORD_CALLS", env={"KILN_RECORD_CALLS": "/nowhere/calls"})
         there = self.path("calls.jsonl")

@@ -23,9 +23,14 @@ def promised():
 
 
 class JsonFieldsTest(KilnTestCase):
+    def commands(self):
+        return set(re.search(r"want environment, (.*); got", self.kiln("help", "nosuch").err)[1].split(", "))
+
     def test_each_command_prints_what_is_promised(self):
         kernel = self.write("kernel.cu", 'extern "C" __global__ void k() {}\n')
         calls = self.write("calls.jsonl", json.dumps(CALL) + "\n")
+        self.ok("warm", CALL, "--arch", "90")
+        key = self.ok("why", CALL, "--arch", "90")["key"]
         words = {
             "ops": ["LayerNormFwdOp"],
             "explain": [CALL, "--arch", "90"],
@@ -40,9 +45,19 @@ class JsonFieldsTest(KilnTestCase):
             "cache verify": [],
             "cache gc": [],
             "cache export": [self.path("a.kpack")],
+            "cache import": [self.path("a.kpack")],
+            "cache show": [key],
+            "cache keygen": [self.path("release.key")],
+            "cache clear": [],
+            "tune show": [],
+            "tune export": [self.path("winners.json")],
+            "tune import": [self.path("winners.json")],
+            "tune clear": [],
             "doctor": [],
         }
         self.assertEqual(set(words), set(promised()))
+        # What prints no JSON: text for a shell, a person or man.
+        self.assertEqual(self.commands() - set(promised()), {"cache", "bench", "help", "completion", "man"})
         for command, fields in promised().items():
             report = self.ok(*command.split(), *words[command])
             self.assertEqual(set(report), fields, command)

@@ -44,6 +44,26 @@ class TuneTest(KilnTestCase):
     def config_in_force(self, call):
         return self.ok("warm", call, "--device", "cpu", env=ENV)
 
+    def test_an_interrupt_says_what_was_done_what_is_kept_and_how_to_go_on(self):
+        calls = self.write("calls.jsonl", "".join(json.dumps(toy(traps)) + "\n" for traps in (WRONG, 0, 8, 128, 9, 129)))
+        for signal_number, code, more in ((signal.SIGINT, 130, []), (signal.SIGTERM, 143, ["--force"])):
+            process = self.start("tune", "--calls", calls, "--device", "cpu", "--rounds", "7", *more, env=ENV)
+            while "[1/6]" not in process.stderr.readline():
+                self.assertIsNone(process.poll())
+            process.send_signal(signal_number)
+            out, err = process.communicate(timeout=300)
+            self.assertEqual(process.returncode, code, err)
+            self.assertRegex(out, r"interrupted: \d of 6 calls were tuned, \d were not begun; their records are kept in \S.*/tuning; "
+                                  r"the same command" + (" without --force" if more else "") + " goes on from there")
+            self.assertNotIn("0 were not begun", out)
+            self.assertIn("stopping", err)
+            self.assertTrue(os.listdir(os.path.join(self.cache, "tuning")))
+        # The same again sweeps nothing that has a record.
+        again = self.tune("--calls", calls)
+        self.assertFalse(again["interrupted"])
+        self.assertEqual((again["not_done"], len(again["results"])), (0, 6))
+        self.assertTrue(again["results"][0]["sweeps"][0]["from_record"])
+
     def test_the_winner_is_found_kept_and_used(self):
         output = self.tune(toy(WRONG))
         sweep = self.one_sweep(output)

@@ -1,5 +1,6 @@
 import json
 import os
+import resource
 
 from kiln_test_case import CALL, KilnTestCase, changed, main
 
@@ -99,10 +100,50 @@ class UsageTest(KilnTestCase):
         result = self.kiln("explain", {"op": "a\x1b[31mred"}, "--arch", "90")
         self.assertIn("a\\x1b[31mred", result.err)
 
+    def test_warm_that_keeps_nothing_is_no_success(self):
+        many = {"op": "LayerNormFwdOp", "params": {"normalized_shape": ["$n"]}, "for": {"n": [1024, 2048, 4096]},
+                "inputs": {name: {"dtype": "float16", "shape": shape} for name, shape in
+                           (("x", [16, "$n"]), ("weight", ["$n"]), ("bias", ["$n"]))}}
+        full = dict(preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048)))  # no file may be larger
+        result = self.kiln("warm", many, "--arch", "90", "--json", **full)
+        self.assertEqual(result.code, 3, result.err)
+        self.assertEqual((result.json["built"], result.json["not_kept"]), (3, 3))
+        plain = self.kiln("warm", many, "--arch", "90", **full)
+        self.assertEqual(plain.code, 3, plain.err)
+        self.assertIn("not kept: 3 artifacts", plain.out)
+        self.assertEqual(self.ok("warm", many, "--arch", "90")["not_kept"], 0)
+
+    def test_names_and_values_of_files_command_no_terminal(self):
+        """Whatever a calls file holds: in errors, in lists of failures, in progress, in reports, in JSON."""
+        red, csi = "\x1b[31m", "\u009b31m"
+        file = self.write(f"{red}calls{csi}\x7f.jsonl", json.dumps(changed("params.eps", -1)) + "\n" + json.dumps(CALL) + "\n")
+        for words in (["warm", "--arch", "90", "--calls", file], ["check", "--arch", "90", "--calls", file],
+                      ["warm", "--arch", "90", "--calls", file + "none"], ["cache", "export", "--calls", file, "--arch", "90", self.path("p")],
+                      ["explain", {"op": f"a{red}{csi}"}, "--arch", "90"], ["run", CALL, "--device", f"{red}{csi}"]):
+            for more in ([], ["--json"]):
+                result = self.kiln(*words, *more)
+                self.assertIn(result.code, (2, 3), result.err)
+                for out in (result.out, result.err):
+                    self.assertNotRegex(out, "[\\x00-\\x08\\x0b-\\x1f\\x7f\\x80-\\x9f]", words)
+                self.assertIn("31m", result.err + result.out)
+                if more:
+                    self.assertTrue(result.json)
+
+    def test_a_long_value_does_not_fill_the_terminal(self):
+        for name, call in (("op", {"op": "x" * 10**6}), ("name", changed("x" * 10**6, 1)), ("text", changed("params.eps", "y" * 10**6))):
+            file = self.write(name + ".jsonl", json.dumps(call) + "\n")
+            result = self.refused(2, name + ".jsonl:1: ", "warm", "--arch", "90", "--calls", file)
+            self.assertLess(len(result.err), 2000)
+            self.assertLess(len(result.out), 3000)
+        result = self.kiln("explain", "LayerNormFwdOp", "{" + "z" * 10**5, "--arch", "90")
+        self.assertLess(len(result.err), 2000)
+
     def test_values_of_options_say_what_they_must_be(self):
         self.refused(2, "must be at least 0: got inf", "tune", CALL, "--devices", "cpu", "--budget", "inf")
-        self.refused(2, "--max-calls must be a number: got x", "warm", CALL, "--arch", "90", "--max-calls", "x")
-        self.refused(2, "--jobs must be a number: got many", "warm", CALL, "--arch", "90", "--jobs", "many")
+        self.refused(2, "--max-calls: must be at least 1: got x", "warm", CALL, "--arch", "90", "--max-calls", "x")
+        self.refused(2, "--seed: must be at least 0: got -1", "tune", CALL, "--devices", "cpu", "--seed=-1")
+        self.refused(2, "must hold at most 4096 bytes", "cache", "export", self.path("p"), "--sign-key", "/dev/zero")
+        self.refused(2, "--jobs: must be a number from 0 to 4096: got many", "warm", CALL, "--arch", "90", "--jobs", "many")
 
     def test_a_file_that_is_not_there_is_wrong_usage(self):
         calls = self.write("calls.jsonl", json.dumps(CALL) + "\n")
@@ -135,7 +176,24 @@ class UsageTest(KilnTestCase):
             self.refused(2, arch, "explain", CALL, f"--arch={arch}")
         self.refused(2, "--board", "explain", CALL, "--arch", "h200")
         self.refused(2, "--board, --arch or --device", "explain", CALL)
-        self.refused(2, "--sm-count", "explain", CALL, "--arch", "90", "--sm-count=-4")
+
+    def test_facts_of_a_device_are_such_as_a_device_could_have(self):
+        for option, most in (("--sm-count", 1024), ("--smem", 1 << 20)):
+            for value in (0, -4, most + 1, 10**30, "1e3", "many"):
+                self.refused(2, f"{option}: must be a number from 1 to {most}: got {value}", "explain", CALL, "--arch", "90",
+                             f"{option}={value}")
+            self.refused(2, "must go with --board or --arch", "explain", CALL, "--device", "cpu", option, "8")
+
+    def test_a_calls_file_that_is_too_large_is_raised_on_purpose(self):
+        line = json.dumps(CALL) + "\n"
+        calls = self.write("calls.jsonl", line * 20)
+        for words in (["warm", "--dry-run"], ["check"], ["cache", "export", self.path("p")], ["tune", "--device", "cpu"]):
+            where = [] if words[0] == "tune" else ["--arch", "90"]
+            self.refused(2, "must hold at most 1024 bytes: got more; raise the limit if it is meant (--max-size)", *words, *where,
+                         "--calls", calls, "--max-size", "1K")
+        self.refused(2, "at most 67108864 bytes", "warm", "--arch", "90", "--calls", "/dev/zero")
+        self.refused(2, "a size must be a number of bytes", "warm", "--arch", "90", "--calls", calls, "--max-size", "much")
+        self.assertEqual(self.ok("warm", "--dry-run", "--arch", "90", "--calls", calls, "--max-size", "1M")["calls"], 20)
 
     def test_what_the_op_itself_refuses(self):
         result = self.kiln("explain", changed("params.eps", -1), "--arch", "90", "--json")

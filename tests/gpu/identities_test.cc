@@ -3,8 +3,8 @@
 #include <kiln/kiln.h>
 
 #include "tests/gpu/capture_fixture.h"
+#include "tests/support/number_kernel.h"
 #include "tests/support/temp_dir.h"
-#include "tests/support/toy_op.h"
 
 #include <future>
 
@@ -12,8 +12,6 @@ namespace kiln {
 namespace {
 
 using testing::is_ok;
-using testing::ToyCall;
-using testing::ToyFwdInterface;
 using testing::ToyFwdOp;
 
 // Four megabytes of device memory an image, so that images that stay are seen. It works for a
@@ -29,23 +27,6 @@ extern "C" __global__ void number(float* y, int at) {
 }
 )";
 
-class NumberOnDevice final : public Kernel, public ToyFwdInterface {
- public:
-  static Entry<NumberOnDevice> entry_for(const ToyCall& call) {
-    return Entry<NumberOnDevice>(call.n);
-  }
-  explicit NumberOnDevice(std::int64_t n) : n_(n) {}
-  std::vector<Program> programs(const DeviceFacts&, const Config&) const override {
-    return {{.source = "tests/number.cu", .kernels = {"number"}, .constants = {{"NUMBER", n_}}}};
-  }
-  absl::Status forward(const Stream& stream, const Tensor&, const Tensor& y) const override {
-    return launch(loaded(stream), 0, stream, {}, y.data, 0);
-  }
-
- private:
-  const std::int64_t n_;
-};
-
 class IdentitiesGpuTest : public CudaCaptureTest {
  protected:
   static constexpr std::int64_t kMost = 300;
@@ -57,14 +38,9 @@ class IdentitiesGpuTest : public CudaCaptureTest {
     RuntimeOptions options;
     options.cache_dir = folder_.path();
     options.max_entries = 16;
-    options.load_installed_backends = false;
-    runtime_ = std::make_unique<Runtime>(options);
-    Registry registry("tests");
-    registry.add_op<ToyFwdOp>();
-    registry.register_kernel_type("ToyFwdOp", "number", kernel_type<NumberOnDevice>());
-    static const SourceTable sources{{"tests/number.cu", kSource}};
-    registry.add_sources(sources);
-    ASSERT_THAT(runtime_->commit(std::move(registry)), is_ok());
+    auto runtime = testing::number_runtime</*on_host=*/false>(options, kSource);
+    ASSERT_THAT(runtime, is_ok());
+    runtime_ = *std::move(runtime);
     memory_ = OwnedTensor::allocate(*support_, stream_, DType::float32, {kMost}).value();
   }
   void TearDown() override {
@@ -72,9 +48,7 @@ class IdentitiesGpuTest : public CudaCaptureTest {
     CudaCaptureTest::TearDown();
   }
   std::unique_ptr<ToyFwdOp> make_op() {
-    OpOptions options;
-    options.runtime = runtime_.get();
-    auto op = ToyFwdOp::create_from({}, options);
+    auto op = testing::toy_op_of(*runtime_);
     EXPECT_THAT(op, is_ok());
     return *std::move(op);
   }

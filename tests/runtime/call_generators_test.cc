@@ -66,6 +66,13 @@ TEST(CallGeneratorsTest, APlainCallIsItself) {
   EXPECT_THAT(variants(kText), ElementsAre(""));
 }
 
+// What is no tensor of the op is told when the call is read; to look for each would take for ever.
+TEST(CallGeneratorsTest, ManyUnknownTensorsAreReadInLinearTime) {
+  std::string text = R"({"inputs":{"x":{"shape":[[1,2],8]})";
+  for (int i = 0; i < 100000; ++i) text += ",\"x" + std::to_string(i) + "\":{\"shape\":[[1,2]]}";
+  EXPECT_EQ(generate(text + "}}")->count, 2);
+}
+
 TEST(CallGeneratorsTest, AListWhereOneValueIsExpectedGivesACallEach) {
   EXPECT_THAT(
       calls(R"({"inputs":{"x":{"shape":[[1,2],8]}}})"),

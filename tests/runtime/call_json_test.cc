@@ -53,6 +53,14 @@ absl::StatusOr<ParsedCall> parse(std::string_view text, std::string_view op = ""
 constexpr char kCall[] =
     R"({"op":"NormOp","params":{"shape":[8]},"inputs":{"x":{"dtype":"float16","shape":[2,8]}}})";
 
+// A line of 200,000 fields, the last of which is there already.
+TEST(CallJsonTest, ManyFieldsAreReadInLinearTime) {
+  std::string text = "{\"op\":\"NormOp\"";
+  for (int i = 0; i < 200000; ++i) text += ",\"f" + std::to_string(i) + "\":" + std::to_string(i);
+  EXPECT_THAT(parse(text + "}"), status_is(kInvalid, HasSubstr("got \"f0\"")));
+  EXPECT_THAT(parse(text + ",\"f7\":0}"), status_is(kInvalid, HasSubstr("got \"f7\" twice")));
+}
+
 TEST(CallJsonTest, ACallIsRead) {
   const auto call = parse(kCall);
   ASSERT_THAT(call, is_ok());

@@ -1,7 +1,7 @@
 // Ten thousand distinct identities through one op: entries, loaded images and memory stay within
 // their limits, and nothing goes while a call or the device still uses it.
+#include "tests/support/number_kernel.h"
 #include "tests/support/status_matchers.h"
-#include "tests/support/toy_op.h"
 
 #include <gtest/gtest.h>
 
@@ -92,25 +92,7 @@ class QueueDevice final : public ToySupport {
   std::vector<Work> queue_;
 };
 
-std::atomic<int> kernels_alive{0};
-
-// Its identity is the call's length, which is what it writes.
-class NumberKernel final : public Kernel, public ToyFwdInterface {
- public:
-  static constexpr std::array<DeviceType, 1> devices{DeviceType::cpu()};
-  static Entry<NumberKernel> entry_for(const ToyCall& call) { return Entry<NumberKernel>(call.n); }
-  explicit NumberKernel(std::int64_t n) : n_(n) { ++kernels_alive; }
-  ~NumberKernel() override { --kernels_alive; }
-  std::vector<Program> programs(const DeviceFacts&, const Config&) const override {
-    return {{.source = "tests/number", .kernels = {"number"}, .constants = {{"NUMBER", n_}}}};
-  }
-  absl::Status forward(const Stream& stream, const Tensor&, const Tensor& y) const override {
-    return launch(loaded(stream), 0, stream, {}, y.data);
-  }
-
- private:
-  const std::int64_t n_;
-};
+const std::atomic<int>& kernels_alive = NumberKernel</*on_host=*/true>::alive;
 
 class IdentitiesTest : public ::testing::Test {
  protected:
@@ -119,23 +101,15 @@ class IdentitiesTest : public ::testing::Test {
   void start(std::int64_t max_entries) {
     RuntimeOptions options;
     options.max_entries = max_entries;
-    options.load_installed_backends = false;
-    runtime_ = std::make_unique<Runtime>(options);
-    Registry registry("in-tree");
     device_ = std::make_shared<QueueDevice>();
-    registry.register_device_support(device_);
-    registry.add_op<ToyFwdOp>();
-    registry.register_kernel_type("ToyFwdOp", "number", kernel_type<NumberKernel>());
-    static const SourceTable sources{{"tests/number", "nothing"}};
-    registry.add_sources(sources);
-    ASSERT_THAT(runtime_->commit(std::move(registry)), is_ok());
+    auto runtime = number_runtime</*on_host=*/true>(options, "nothing", device_);
+    ASSERT_THAT(runtime, is_ok());
+    runtime_ = *std::move(runtime);
     op_ = make_op();
     x_.resize(kMost);
   }
   std::unique_ptr<ToyFwdOp> make_op() {
-    OpOptions options;
-    options.runtime = runtime_.get();
-    auto op = ToyFwdOp::create_from({}, options);
+    auto op = toy_op_of(*runtime_);
     EXPECT_THAT(op, is_ok());
     return *std::move(op);
   }

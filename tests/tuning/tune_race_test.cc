@@ -6,7 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <optional>
+#include <random>
 #include <vector>
 
 // The race by itself, on times that are given: everything that a clock would blur.
@@ -46,7 +49,8 @@ TEST(TuneRaceTest, TheSampleIsSeededAndBeginsWithTheDefault) {
   EXPECT_NE(search_order(1000, options), order);
 }
 
-// A race of racers that take `seconds` each, plus what `disturb` adds to the k-th sample.
+// A race of racers that take `seconds` each, times what the place of its image makes of it, plus
+// what `disturb` adds to the k-th sample.
 struct Given {
   explicit Given(std::vector<double> times) : seconds(std::move(times)), racers(seconds.size()) {}
   absl::StatusOr<RaceResult> run(bool halving = false) {
@@ -56,7 +60,15 @@ struct Given {
                  ++samples[i];
                  ++total;
                  if (failing.count(i) > 0 && samples[i] > failing[i]) return failure;
-                 return seconds[i] * (1 + 0.001 * (total % 7)) + (disturb ? disturb(total) : 0);
+                 const double at = places.empty() ? 1 : places[i];
+                 return seconds[i] * at * (1 + 0.001 * (total % 7)) +
+                        (disturb ? disturb(total) : 0);
+               },
+               [this](std::size_t i) -> absl::Status {
+                 loads.push_back(i);
+                 if (i == failing_load) return failure;
+                 if (place) places[i] = place(static_cast<int>(loads.size()));
+                 return absl::OkStatus();
                },
                [this] { return total >= time_limit; })
         .run();
@@ -67,6 +79,10 @@ struct Given {
   std::map<std::size_t, int> samples, failing;  // failing: after so many samples
   absl::Status failure = absl::InternalError("it broke");
   std::function<double(int)> disturb;
+  std::vector<double> places;        // of the images that are loaded; empty: all alike
+  std::function<double(int)> place;  // of the k-th load that is asked for
+  std::vector<std::size_t> loads;    // who was loaded anew
+  std::optional<std::size_t> failing_load;
   int total = 0, time_limit = 1 << 30;
 };
 
@@ -136,6 +152,59 @@ TEST(TuneRaceTest, ACandidateThatFailsIsOutAndTheNextBestIsJudged) {
   const auto second = late.run();
   ASSERT_THAT(second, is_ok());
   EXPECT_EQ(second->best, 2u);
+}
+
+TEST(TuneRaceTest, TheDecidingPairsAreLoadedAnewInBalancedOrder) {
+  Given given({4, 2, 3});
+  ASSERT_THAT(given.run(), is_ok());
+  const auto pairs = static_cast<std::size_t>(given.options.deciding_rounds);
+  ASSERT_THAT(given.loads, SizeIs(2 * pairs));
+  std::size_t default_first = 0;
+  for (std::size_t i = 0; i < pairs; ++i) {
+    EXPECT_EQ(given.loads[2 * i] + given.loads[2 * i + 1], 1u) << "the default and the best, once";
+    default_first += given.loads[2 * i] == 0 ? 1 : 0;
+  }
+  EXPECT_EQ(default_first, pairs / 2);
+}
+
+TEST(TuneRaceTest, WhereAnImageLiesDoesNotMakeAWinner) {
+  // The same code, of which one image lies better: in each round of the race, and for as long as it
+  // is loaded. A fresh load lies anywhere, or always better for whoever is loaded first.
+  std::mt19937_64 random(1);
+  const auto anywhere = [&](int) { return 1 + 0.02 * static_cast<double>(random() % 1000) / 1000; };
+  const auto better_first = [](int load) { return load % 2 == 1 ? 1 : 1.02; };
+  for (const std::function<double(int)>& place :
+       {std::function<double(int)>(anywhere), std::function<double(int)>(better_first)}) {
+    Given twins({1, 1});
+    twins.places = {1.02, 1};
+    twins.place = place;
+    const auto result = twins.run();
+    ASSERT_THAT(result, is_ok());
+    EXPECT_EQ(result->best, 1u);
+    EXPECT_FALSE(result->decision.replace) << result->decision.text;
+    EXPECT_LT(result->decision.gain, result->decision.noise);
+
+    Given faster({1, 0.95});
+    faster.places = {1, 1};
+    faster.place = place;
+    const auto won = faster.run();
+    ASSERT_THAT(won, is_ok());
+    EXPECT_TRUE(won->decision.replace) << won->decision.text;
+  }
+}
+
+TEST(TuneRaceTest, WhatCannotBeLoadedAgainIsOut) {
+  Given given({4, 2, 2});
+  given.failing_load = 1;
+  const auto result = given.run();
+  ASSERT_THAT(result, is_ok());
+  EXPECT_EQ(result->best, 2u);
+  EXPECT_EQ(given.racers[1].state, CandidateState::failed);
+  EXPECT_EQ(given.racers[1].reason, "it broke");
+
+  Given without_default({4, 2});
+  without_default.failing_load = 0;
+  EXPECT_THAT(without_default.run(), status_is(absl::StatusCode::kInternal));
 }
 
 TEST(TuneRaceTest, AFailingDefaultAndAnErrorThatStaysEndIt) {

@@ -92,7 +92,7 @@ struct TuneOptions {
   double compile_seconds = 60;   // that one candidate may take to compile
   double sample_seconds = 1e-3;  // a sample repeats the work for about as long
   int rounds = 15;               // samples of a candidate at most, before the decision
-  int deciding_rounds = 20;      // pairs of default and best that decide
+  int deciding_rounds = 20;      // pairs of default and best that decide, each loaded anew
   double least_gain = 0.005;     // of the default's time: less is never worth a change
   bool force = false;            // sweep although a record is there
   bool store = true;             // keep the winner in the cache folder
