@@ -68,9 +68,9 @@ __device__ __forceinline__ Task task_at(const DecodeArgs& a, uint32 index) {
   index /= tiles;
   task.head_kv = static_cast<int>(index % heads_kv);
   task.batch = index / heads_kv;
-  const int64 keys = (a.seqlen_kv + a.splits - 1) / a.splits;
-  task.begin = task.split * keys;
-  task.end = task.begin + keys < a.seqlen_kv ? task.begin + keys : a.seqlen_kv;
+  task.begin = task.split * a.keys_of_split;
+  task.end =
+      task.begin + a.keys_of_split < a.seqlen_kv ? task.begin + a.keys_of_split : a.seqlen_kv;
   return task;
 }
 
