@@ -50,7 +50,17 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
     gqa_dense_decode_bs1(const kiln::attention::DecodeArgs args) {
   __shared__ kiln::attention::Shared shared;
   const kiln::attention::Task task = kiln::attention::task_at(args, blockIdx.x);
-  kiln::attention::decode(args, task, shared);
+  kiln::attention::load_query(args, task, shared);
+  kiln::attention::Lane lane;
+  lane.start(shared);
+  kiln::attention::attend(args, task, lane);
+  kiln::attention::merge(task, lane, shared, [&](int t, int d, float sum, float max, float weight) {
+    shared.sums[0][t][d] = sum;
+    if (d == 0) {
+      shared.block_stats[t][0] = max;
+      shared.block_stats[t][1] = weight;
+    }
+  });
   kiln::cluster_arrive();
   kiln::cluster_wait();
   kiln::attention::write_share(args, task, shared);
