@@ -6,7 +6,8 @@ namespace kiln {
 namespace {
 
 constexpr std::int64_t kPackBytes = 16;
-constexpr std::int64_t kMostMembers = 256;  // eight a lane of the warp that reads their moments
+// Five a lane of the warp that reads their moments: no sm_90 or sm_100 has more multiprocessors.
+constexpr std::int64_t kMostMembers = 160;
 constexpr std::int64_t kMostChunks = 64;
 constexpr std::int64_t kStatic = 2048;     // static shared memory, at most
 constexpr std::int64_t kMoreThreads = 64;  // the warps that copy and that make statistics

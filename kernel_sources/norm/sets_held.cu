@@ -22,6 +22,7 @@
 
 static_assert(VEC * sizeof(DTYPE) == 16, "copies move multiples of 16 bytes");
 static_assert(CHUNKS >= 3 && CHUNKS <= 64, "a slice at work, one that waits, the next on its way");
+static_assert(THREADS >= CHUNKS, "a thread makes a slot's barriers");
 static_assert(THREADS + 2 * kiln::warp_size <= 1024, "two warps more than those that compute");
 
 using namespace kiln;
@@ -40,7 +41,7 @@ namespace {
 constexpr int chunk_packs = THREADS;
 constexpr int warps_at_work = THREADS / warp_size;
 constexpr int turns = 2;         // sets between the first and the last stage of the pipeline
-constexpr int most_members = 8;  // a lane's share of a team
+constexpr int most_members = 5;  // a lane's share of a team; the host sees to it
 
 // How a set is normalised, with the factors that all its pieces share.
 struct __align__(16) Result {
@@ -120,11 +121,11 @@ __device__ __forceinline__ Moments team_moments(const Moments* team, int members
     for (int i = 0; i < most_members; ++i)
       missing |= lane + i * warp_size < members && part[i].count == 0.f;
   } while (__any_sync(all_lanes, missing));
+  // Those that are not there are zeros, which add nothing.
   const float first = __shfl_sync(all_lanes, part[0].pivot, 0);
   float sum = 0.f, total = 0.f;
 #pragma unroll
   for (int i = 0; i < most_members; ++i) {
-    if (lane + i * warp_size >= members) continue;
     sum += __fmaf_rn(part[i].count, part[i].pivot - first, part[i].sum);
     total += part[i].count;
   }
@@ -133,7 +134,6 @@ __device__ __forceinline__ Moments team_moments(const Moments* team, int members
   float rest = 0.f, square = 0.f;
 #pragma unroll
   for (int i = 0; i < most_members; ++i) {
-    if (lane + i * warp_size >= members) continue;
     const float move = part[i].pivot - pivot;
     const float moved = __fmaf_rn(part[i].count, move, part[i].sum);
     rest += moved;
@@ -261,17 +261,16 @@ extern "C" __global__ void __launch_bounds__(256) sets_held_begin(uint4* moments
 extern "C" __global__ void __launch_bounds__(THREADS + 64, 1)
     sets_held(SetsCall call, HeldPlan plan) {
   __shared__ Shared shared;
-  if (threadIdx.x == 0) {
-    for (int i = 0; i < CHUNKS; ++i) {
-      shared.full[i].init(1);
-      shared.empty[i].init(warps_at_work);
-    }
-    for (int i = 0; i < turns; ++i) {
-      shared.added[i].init(warps_at_work);
-      shared.known[i].init(1);
-    }
-    fence_barriers();
+  const int i = static_cast<int>(threadIdx.x);
+  if (i < CHUNKS) {
+    shared.full[i].init(1);
+    shared.empty[i].init(warps_at_work);
   }
+  if (i < turns) {
+    shared.added[i].init(warps_at_work);
+    shared.known[i].init(1);
+  }
+  if (i < CHUNKS) fence_barriers();
   __syncthreads();
   const Share share(call, plan);
   if (threadIdx.x >= THREADS + warp_size) return copy_slices(call, share, shared);
@@ -279,6 +278,7 @@ extern "C" __global__ void __launch_bounds__(THREADS + 64, 1)
 
   const Walk<int> walk(call, share.begin + threadIdx.x);
   float count = 0.f;  // elements of the slice that this warp holds
+#pragma unroll 1
   for (int chunk = 0; chunk < share.chunks; ++chunk)
     count += Tile<1>(share.chunk_end(chunk)).warp_count();
   RingPlace<CHUNKS> adding, giving;
