@@ -142,9 +142,8 @@ void Pool::watch_idle() const {
 absl::StatusOr<CompilerId> Pool::id() const {
   if (::getpid() != owner_) return in_process_->id();
   MutexLock lock(id_mutex_);
-  // A worker that has opened NVRTC says which it is, and spares this process to open it. Where it
-  // is open already, another part of the process may have chosen it, and that is the one to use.
-  if (!id_ && !is_nvrtc_open(options_.nvrtc)) id_ = prepared_id();
+  // A worker that has opened NVRTC says which it is, and spares this process to open it.
+  if (!id_) id_ = prepared_id();
   if (!id_) {
     KILN_ASSIGN_OR_RETURN(id_, in_process_->id());
   }
@@ -158,6 +157,13 @@ std::optional<CompilerId> Pool::prepared_id() const {
     if (idle_.empty()) return std::nullopt;
     worker = std::move(idle_.back().worker);
     idle_.pop_back();
+  }
+  // Where NVRTC is open already another part of this process may have chosen it, and that is the
+  // one to use. Looked for only now: those who find their artifacts have no worker, and it takes
+  // time.
+  if (is_nvrtc_open(options_.nvrtc)) {
+    give_back(std::move(worker));
+    return std::nullopt;
   }
   if (greet(*worker).ok()) {
     const CompilerId id = worker->id();
