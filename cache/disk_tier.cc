@@ -75,6 +75,10 @@ class DiskTier final : public Tier {
     return found.ok() ? found : failed_find(found.status());
   }
 
+  bool may_have_source(const Artifact& wanted) override {
+    return dir_->state().ok() && cache::may_have_source(*dir_, wanted);
+  }
+
   absl::Status put(const Shared& artifact) override {
     if (!dir_->state().ok()) return dir_->trouble(dir_->state());
     const absl::StatusOr<std::int64_t> written = write(*artifact);
@@ -185,6 +189,16 @@ absl::StatusOr<Shared> find_newest(const CacheDir& dir, const Artifact& wanted,
       return std::make_shared<const Artifact>(std::move(loaded->artifact));
   }
   return Shared();
+}
+
+bool may_have_source(const CacheDir& dir, const Artifact& wanted) {
+  const absl::StatusOr<std::vector<std::string>> names =
+      dir.fs().list_dir(dir.artifact_folder(wanted.key));
+  if (!names.ok()) return !absl::IsNotFound(names.status());
+  return std::any_of(names->begin(), names->end(), [&](const std::string& name) {
+    const std::optional<CompileKey> key = key_of_file(name);
+    return key && key->source == wanted.key.source;
+  });
 }
 
 std::unique_ptr<Tier> make_disk_tier(std::shared_ptr<const CacheDir> dir, std::int64_t max_bytes) {

@@ -33,6 +33,10 @@ absl::StatusOr<std::shared_ptr<const Artifact>> find_newest(const CacheDir& dir,
                                                             const Artifact& wanted,
                                                             const std::vector<CompileKey>& only);
 
+// Is there a file of an artifact with the source key of `wanted`, by the names alone? True where
+// the folder does not tell.
+bool may_have_source(const CacheDir& dir, const Artifact& wanted);
+
 // Artifacts as files in `dir`, one each. Written to a temporary file beside it, synced, renamed,
 // and the folder synced: other processes see all of an artifact or none. A file that cannot be what
 // was written is moved to the quarantine folder when it is first read. A file's modification time

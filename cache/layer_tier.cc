@@ -9,6 +9,7 @@
 #include <absl/strings/str_format.h>
 #include <absl/strings/str_split.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -107,6 +108,14 @@ class RealLayerTier final : public LayerTier {
       if (layer.named.empty() && named_only) return Shared();
       return find_newest(*layer.folder, wanted,
                          named_only ? layer.named : std::vector<CompileKey>());
+    });
+  }
+
+  bool may_have_source(const Artifact& wanted) override {
+    return std::any_of(layers_.begin(), layers_.end(), [&](const Layer& layer) {
+      if (!layer.state.ok()) return false;
+      return layer.pack != nullptr ? layer.pack->has_source(wanted.key.source)
+                                   : cache::may_have_source(*layer.folder, wanted);
     });
   }
 

@@ -5,6 +5,7 @@
 #include <absl/base/thread_annotations.h>
 #include <absl/container/flat_hash_map.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -65,6 +66,13 @@ class MemoryTier final : public Tier {
       }
     }
     return Shared();
+  }
+
+  bool may_have_source(const Artifact& wanted) override {
+    Shard& shard = shard_of(wanted.key);
+    MutexLock lock(shard.mutex);
+    return std::any_of(shard.rows.begin(), shard.rows.end(),
+                       [&](const auto& row) { return row.first.source == wanted.key.source; });
   }
 
   absl::Status put(const Shared& artifact) override {

@@ -263,6 +263,11 @@ absl::StatusOr<Shared> Pack::load(const Row& row, const Artifact& wanted,
   return Shared(std::move(out));
 }
 
+bool Pack::has_source(const Hash128& source) const {
+  const std::size_t index = lower_bound({source, {}});
+  return index < artifact_count_ && key(index).source == source;
+}
+
 absl::StatusOr<Shared> Pack::find(const Artifact& wanted) const {
   const std::size_t index = lower_bound(wanted.key);
   if (index == artifact_count_ || key(index) != wanted.key) return Shared();

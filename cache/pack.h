@@ -57,6 +57,7 @@ class KILN_EXPORT Pack {
   CompileKey key(std::size_t index) const;
   std::int64_t image_bytes(std::size_t index) const;
   bool is_preferred(std::size_t index) const;
+  bool has_source(const Hash128& source) const;  // an artifact with this half of a key
   // By one of the trusted keys; false when none was asked for.
   bool is_signed() const { return signed_; }
 

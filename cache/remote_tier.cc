@@ -50,6 +50,8 @@ class RemoteTier final : public Tier {
     return std::make_shared<const Artifact>(*std::move(found));
   }
 
+  bool may_have_source(const Artifact& wanted) override { return may_ask(wanted); }
+
   absl::Status put(const Shared& artifact) override {
     if (link_->options().read_only || artifact->kind == kHostObject || link_->in_child())
       return absl::OkStatus();

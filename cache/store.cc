@@ -86,6 +86,11 @@ class TieredStore final : public Store {
     return std::nullopt;
   }
 
+  bool may_have_source(const Artifact& wanted) override {
+    return std::any_of(tiers_.begin(), tiers_.end(),
+                       [&](const auto& tier) { return tier->may_have_source(wanted); });
+  }
+
   bool flush(absl::Duration wait) override {
     const absl::Time end = steady_now() + wait;
     bool all = true;

@@ -100,6 +100,11 @@ class KILN_EXPORT Store {
   // For where no compiler is or none may run.
   virtual absl::StatusOr<std::optional<Found>> find_by_source(const Artifact& wanted) = 0;
 
+  // False: as far as a look at names tells, without reading and without a question to a remote
+  // store, no tier has anything of this source, and `find` will miss. A guess: others may put it
+  // meanwhile.
+  virtual bool may_have_source(const Artifact& wanted) = 0;
+
   // Keeps `artifact` in every tier that can be written. It is visible to `find` of this process
   // when this returns; a reader in another process sees all of it or none.
   virtual absl::Status put(std::shared_ptr<const Artifact> artifact) = 0;

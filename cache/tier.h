@@ -44,6 +44,10 @@ class Tier {
   virtual absl::StatusOr<std::shared_ptr<const Artifact>> find_by_source(const Artifact& wanted,
                                                                          bool named_only) = 0;
 
+  // May there be an artifact with the source key of `wanted`, whatever compiled it? Reads none and
+  // asks nobody; where that does not tell, true.
+  virtual bool may_have_source(const Artifact& wanted) = 0;
+
   // A read-only tier answers ok and does nothing.
   virtual absl::Status put(const std::shared_ptr<const Artifact>& artifact) = 0;
 

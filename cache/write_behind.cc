@@ -77,6 +77,9 @@ class WriteBehindTier final : public Tier {
   absl::StatusOr<Shared> find_by_source(const Artifact& wanted, bool named_only) override {
     return writer_->inner().find_by_source(wanted, named_only);
   }
+  bool may_have_source(const Artifact& wanted) override {
+    return writer_->inner().may_have_source(wanted);
+  }
   absl::Status put(const Shared& artifact) override { return writer_->put(artifact); }
 
  private:

@@ -92,6 +92,32 @@ absl::StatusOr<CompileResult> guarded_compile(const Compiler& compiler,
   }
 }
 
+// What names the source of `request`; the compiler is still open.
+cache::Artifact describe_source(const CompileRequest& request) {
+  cache::Artifact artifact;
+  std::vector<cache::KeyField>& fields = artifact.source_fields;
+  fields = {{"format", kArtifactFormat},
+            {"target", request.target},
+            {"source_name", request.source_name},
+            {"source", request.source}};
+  for (const auto& [name, contents] : request.headers)
+    fields.push_back({"header " + name, contents});
+  for (const std::string& define : request.defines) fields.push_back({"define", define});
+  for (const std::string& option : request.options) fields.push_back({"option", option});
+  for (const std::string& kernel : request.kernels) fields.push_back({"kernel", kernel});
+  artifact.key.source = hash_fields(fields);
+  return artifact;
+}
+
+std::vector<cache::KeyField> compiler_fields(const CompilerId& id) {
+  return {{"name", id.name}, {"build", id.build}, {"headers", id.headers}};
+}
+
+void add_compiler(const CompilerId& id, cache::Artifact& artifact) {
+  artifact.compiler_fields = compiler_fields(id);
+  artifact.key.compiler = hash_fields(artifact.compiler_fields);
+}
+
 absl::StatusOr<Built> built_from(cache::Found found) {
   Built built{.artifact = std::move(found.artifact), .found_in = found.tier};
   KILN_ASSIGN_OR_RETURN(built.kernels, kernel_infos(built.artifact->metadata));
@@ -110,6 +136,8 @@ struct Engine::Impl {
                                     const cache::Artifact& wanted, absl::Time deadline);
   absl::StatusOr<Built> compile(const Compiler& compiler, const CompileRequest& request,
                                 cache::Artifact artifact);
+  absl::StatusOr<Built> find_or_build(const Compiler& compiler, const CompileRequest& request,
+                                      cache::Artifact wanted, const BuildOptions& options);
   absl::StatusOr<Built> build_once(const Compiler& compiler, const CompileRequest& request,
                                    const cache::Artifact& wanted, absl::Time deadline);
   std::optional<absl::StatusOr<Built>> wait(Flight& flight, absl::Time deadline);
@@ -155,6 +183,14 @@ absl::StatusOr<Built> Engine::Impl::compile(const Compiler& compiler, const Comp
   if (!result->log.empty()) {
     log(LogLevel::info, absl::StrFormat("%s for %s: %s", request.source_name, request.target,
                                         trimmed(result->log)));
+  }
+  // Who compiles can change once, when the NVRTC of the workers is exchanged while this process
+  // runs: the key would then name another.
+  KILN_ASSIGN_OR_RETURN(const CompilerId id, compiler.id());
+  if (compiler_fields(id) != artifact.compiler_fields) {
+    return absl::AbortedError(
+        absl::StrFormat("build of %s for %s: the compiler must stay the same: it became %s %s",
+                        request.source_name, request.target, id.name, id.build));
   }
   artifact.kind = std::move(result->kind);
   artifact.image = std::move(result->image);
@@ -272,21 +308,33 @@ absl::StatusOr<CompileRequest> Engine::request_for(const Program& program,
 }
 
 cache::Artifact Engine::describe(const CompileRequest& request, const CompilerId& id) const {
-  cache::Artifact artifact;
-  std::vector<cache::KeyField>& fields = artifact.source_fields;
-  fields = {{"format", kArtifactFormat},
-            {"target", request.target},
-            {"source_name", request.source_name},
-            {"source", request.source}};
-  for (const auto& [name, contents] : request.headers)
-    fields.push_back({"header " + name, contents});
-  for (const std::string& define : request.defines) fields.push_back({"define", define});
-  for (const std::string& option : request.options) fields.push_back({"option", option});
-  for (const std::string& kernel : request.kernels) fields.push_back({"kernel", kernel});
-  artifact.compiler_fields = {{"name", id.name}, {"build", id.build}, {"headers", id.headers}};
-  artifact.key = {.source = hash_fields(artifact.source_fields),
-                  .compiler = hash_fields(artifact.compiler_fields)};
+  cache::Artifact artifact = describe_source(request);
+  add_compiler(id, artifact);
   return artifact;
+}
+
+absl::StatusOr<Built> Engine::Impl::find_or_build(const Compiler& compiler,
+                                                  const CompileRequest& request,
+                                                  cache::Artifact wanted,
+                                                  const BuildOptions& options) {
+  const absl::StatusOr<CompilerId> id = compiler.id();
+  add_compiler(id.ok() ? *id : CompilerId(), wanted);
+  std::optional<Built> found;
+  if (id.ok()) {
+    KILN_ASSIGN_OR_RETURN(found, find(wanted));
+  }
+  if (!found && (!id.ok() || options.policy == Policy::forbid || options.any_compiler)) {
+    KILN_ASSIGN_OR_RETURN(found, find_by_source(wanted));
+  }
+  if (found) return *std::move(found);
+  if (options.policy == Policy::forbid) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "build of %s for %s: compiling is forbidden and no cache tier has key %s; warm it: kiln "
+        "warm, or %s",
+        request.source_name, request.target, to_hex(wanted.key), reproducer(request)));
+  }
+  KILN_RETURN_IF_ERROR(id.status());
+  return build_once(compiler, request, wanted, options.deadline);
 }
 
 absl::StatusOr<Built> Engine::build(const Compiler& compiler, const Program& program,
@@ -294,28 +342,16 @@ absl::StatusOr<Built> Engine::build(const Compiler& compiler, const Program& pro
   const absl::Time start = absl::Now();
   KILN_RETURN_IF_ERROR(check_not_forked(impl_->owner, "compilation"));
   KILN_ASSIGN_OR_RETURN(const CompileRequest request, request_for(program, target));
-  const absl::StatusOr<CompilerId> id = compiler.id();
-  cache::Artifact wanted = describe(request, id.ok() ? *id : CompilerId());
+  cache::Artifact wanted = describe_source(request);
   if (compiler.makes_host_code()) wanted.kind = cache::kHostObject;
-  std::optional<Built> found;
-  if (id.ok()) {
-    KILN_ASSIGN_OR_RETURN(found, impl_->find(wanted));
-  }
-  if (!found && (!id.ok() || options.policy == Policy::forbid || options.any_compiler)) {
-    KILN_ASSIGN_OR_RETURN(found, impl_->find_by_source(wanted));
-  }
-  if (!found && !id.ok() && options.policy != Policy::forbid) return id.status();
-  if (!found && options.policy == Policy::forbid) {
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "build of %s for %s: compiling is forbidden and no cache tier has key %s; warm it: kiln "
-        "warm, or %s",
-        request.source_name, request.target, to_hex(wanted.key), reproducer(request)));
-  }
-  if (!found) {
-    KILN_ASSIGN_OR_RETURN(found, impl_->build_once(compiler, request, wanted, options.deadline));
-  }
-  found->seconds = absl::Now() - start;
-  return *std::move(found);
+  // To ask who compiles may take as long as to start a compiler: it opens NVRTC.
+  if (options.policy == Policy::block && !impl_->store.may_have_source(wanted)) compiler.prepare();
+  absl::StatusOr<Built> built = impl_->find_or_build(compiler, request, wanted, options);
+  // Under the key of the compiler that it has become.
+  if (absl::IsAborted(built.status()))
+    built = impl_->find_or_build(compiler, request, wanted, options);
+  if (built.ok()) built->seconds = absl::Now() - start;
+  return built;
 }
 
 std::shared_future<absl::StatusOr<Built>> Engine::prefetch(const Compiler& compiler,

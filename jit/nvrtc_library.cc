@@ -228,6 +228,16 @@ absl::StatusOr<NvrtcLibrary> load_nvrtc(const NvrtcOptions& options) {
                       absl::StrJoin(looked, "; ")));
 }
 
+bool is_nvrtc_open(const NvrtcOptions& options) {
+  for (const std::string& name : candidates(options)) {
+    void* const handle = dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == nullptr) continue;
+    dlclose(handle);
+    return true;
+  }
+  return false;
+}
+
 std::vector<std::string> nvrtc_function_names() {
   return {
 #define KILN_NVRTC_FUNCTION(name) #name,

@@ -47,6 +47,9 @@ struct NvrtcLibrary {
 // the release is too old, libnvrtc-builtins is missing.
 KILN_EXPORT absl::StatusOr<NvrtcLibrary> load_nvrtc(const NvrtcOptions& options);
 
+// Is one of the libraries that `load_nvrtc` would try already open in this process?
+KILN_EXPORT bool is_nvrtc_open(const NvrtcOptions& options);
+
 // The names of `NvrtcFunctions`, for reports.
 KILN_EXPORT std::vector<std::string> nvrtc_function_names();
 

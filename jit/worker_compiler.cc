@@ -36,8 +36,9 @@ class Pool final : public WorkerCompiler {
   }
   ~Pool() override;
 
-  absl::StatusOr<CompilerId> id() const override { return in_process_->id(); }
+  absl::StatusOr<CompilerId> id() const override;
   absl::StatusOr<CompileResult> compile(const CompileRequest& request) const override;
+  void prepare() const override;
   WorkerStats stats() const override {
     MutexLock lock(mutex_);
     return stats_;
@@ -50,10 +51,17 @@ class Pool final : public WorkerCompiler {
     SteadyTime since;
   };
   // A worker to use, which `give_back` takes again; null where none can be started. `fresh` asks
-  // for one that was never idle.
+  // for one that was started just now.
   absl::StatusOr<Worker> take(bool fresh) const;
   void give_back(Worker worker) const;
   absl::StatusOr<Worker> start() const;
+  // Makes sure of a worker: that it answers, and is of our NVRTC.
+  absl::Status admit(WorkerProcess& worker) const;
+  // Reads the answer of one that was only started.
+  absl::Status greet(WorkerProcess& worker) const;
+  // Of a worker that `prepare` started; nullopt: there is none, or it does not answer.
+  std::optional<CompilerId> prepared_id() const;
+  absl::StatusOr<CompileResult> compile_here(const CompileRequest& request) const;
   // Ends workers that were idle for long enough; runs in a thread that lives as long as there are
   // any.
   void end_idle() const;
@@ -66,6 +74,10 @@ class Pool final : public WorkerCompiler {
   const pid_t owner_;
   const std::unique_ptr<Compiler> in_process_;
   WorkerSetup setup_;
+  mutable Mutex id_mutex_;  // taken before mutex_
+  // Who compiles, once known: every worker is, or compiles nothing. It changes at most once, from
+  // what a worker said to what this process has.
+  mutable std::optional<CompilerId> id_ ABSL_GUARDED_BY(id_mutex_);
   mutable Mutex mutex_;
   // Apart from the pool, which leaves them behind when it is destroyed in a forked child: they may
   // have waiters there that do not exist, and destroying them would wait for these.
@@ -127,13 +139,62 @@ void Pool::watch_idle() const {
   }
 }
 
+absl::StatusOr<CompilerId> Pool::id() const {
+  if (::getpid() != owner_) return in_process_->id();
+  MutexLock lock(id_mutex_);
+  // A worker that has opened NVRTC says which it is, and spares this process to open it.
+  if (!id_) id_ = prepared_id();
+  if (!id_) {
+    KILN_ASSIGN_OR_RETURN(id_, in_process_->id());
+  }
+  return *id_;
+}
+
+std::optional<CompilerId> Pool::prepared_id() const {
+  Worker worker;
+  {
+    MutexLock lock(mutex_);
+    if (idle_.empty()) return std::nullopt;
+    worker = std::move(idle_.back().worker);
+    idle_.pop_back();
+  }
+  // Where NVRTC is open already another part of this process may have chosen it, and that is the
+  // one to use. Looked for only now: those who find their artifacts have no worker, and it takes
+  // time.
+  if (is_nvrtc_open(options_.nvrtc)) {
+    give_back(std::move(worker));
+    return std::nullopt;
+  }
+  if (greet(*worker).ok()) {
+    const CompilerId id = worker->id();
+    give_back(std::move(worker));
+    MutexLock lock(mutex_);
+    ++stats_.started;
+    return id;
+  }
+  worker = nullptr;  // outside of the lock
+  MutexLock lock(mutex_);
+  --running_;  // who has work for it tries again, and tells
+  freed_->notify_all();
+  return std::nullopt;
+}
+
+absl::StatusOr<CompileResult> Pool::compile_here(const CompileRequest& request) const {
+  KILN_ASSIGN_OR_RETURN(const CompilerId here, in_process_->id());
+  {
+    MutexLock lock(id_mutex_);
+    id_ = here;
+  }
+  return in_process_->compile(request);
+}
+
 absl::StatusOr<CompileResult> Pool::compile(const CompileRequest& request) const {
   // First of all, and without a lock: another thread may have held it at the fork.
   KILN_RETURN_IF_ERROR(check_not_forked(owner_, "compile workers"));
   KILN_RETURN_IF_ERROR(id().status());  // without NVRTC no worker can help
   for (bool fresh = false;; fresh = true) {
     KILN_ASSIGN_OR_RETURN(Worker worker, take(fresh));
-    if (worker == nullptr) return in_process_->compile(request);
+    if (worker == nullptr) return compile_here(request);
     absl::StatusOr<CompileResult> result =
         worker->compile(request, steady_clock::now() + options_.time_limit);
     const bool again = worker->went_idle() && !fresh;
@@ -144,7 +205,26 @@ absl::StatusOr<CompileResult> Pool::compile(const CompileRequest& request) const
   }
 }
 
+void Pool::prepare() const {
+  if (::getpid() != owner_) return;
+  {
+    MutexLock lock(mutex_);
+    if (running_ > 0 || given_up()) return;
+    ++running_;
+  }
+  absl::StatusOr<Worker> worker = start();
+  MutexLock lock(mutex_);
+  if (worker.ok()) {
+    idle_.push_back({*std::move(worker), steady_clock::now()});
+    watch_idle();
+  } else {
+    --running_;  // who has work for it tries again, and tells
+  }
+  freed_->notify_all();
+}
+
 absl::StatusOr<Pool::Worker> Pool::take(bool fresh) const {
+  absl::StatusOr<Worker> worker = Worker();
   std::vector<Idle> stale;  // ended outside of the lock
   {
     MutexLock lock(mutex_);
@@ -154,27 +234,31 @@ absl::StatusOr<Pool::Worker> Pool::take(bool fresh) const {
         stale = std::exchange(idle_, {});
       }
       if (!idle_.empty()) {
-        Worker worker = std::move(idle_.back().worker);
+        worker = std::move(idle_.back().worker);
         idle_.pop_back();
-        return worker;
+        break;
       }
       if (given_up()) {
         ++stats_.in_process;
         return Worker();
       }
-      if (running_ < std::max(options_.max_workers, 1)) break;
+      if (running_ < std::max(options_.max_workers, 1)) {
+        ++running_;
+        break;
+      }
       freed_->wait(mutex_);
     }
-    ++running_;
   }
   stale.clear();
-  absl::StatusOr<Worker> worker = start();
-  if (worker.ok()) return worker;
+  if (*worker == nullptr) worker = start();
+  const absl::Status fit = worker.ok() ? admit(**worker) : worker.status();
+  if (fit.ok()) return worker;
   log_once(LogLevel::warning, "compile workers: " + options_.worker,
            absl::StrFormat(
                "compile workers: kernels are compiled in this process, one at a time and without "
                "limits, since no worker can be started: %s",
-               message_of(worker.status())));
+               message_of(fit)));
+  worker = Worker();  // ends it, outside of the lock
   MutexLock lock(mutex_);
   --running_;
   ++stats_.in_process;
@@ -190,18 +274,26 @@ absl::StatusOr<Pool::Worker> Pool::start() const {
         "name it: it was "
         "not found");
   }
+  return WorkerProcess::start(options_.worker, setup_);
+}
+
+absl::Status Pool::greet(WorkerProcess& worker) const {
+  const absl::Status answer = worker.read_answer(steady_clock::now() + options_.start_limit);
+  return answer.ok() ? answer : annotate(answer, options_.worker);
+}
+
+absl::Status Pool::admit(WorkerProcess& worker) const {
+  const bool is_new = !worker.has_answered();
+  if (is_new) KILN_RETURN_IF_ERROR(greet(worker));
   KILN_ASSIGN_OR_RETURN(const CompilerId ours, id());
-  KILN_ASSIGN_OR_RETURN(
-      Worker worker,
-      WorkerProcess::start(options_.worker, setup_, steady_clock::now() + options_.start_limit));
-  if (worker->id() != ours) {
+  if (worker.id() != ours) {
     return absl::FailedPreconditionError(absl::StrFormat(
         "%s: must use the NVRTC of its host: want %s with headers %s, got %s with headers %s",
-        options_.worker, ours.build, ours.headers, worker->id().build, worker->id().headers));
+        options_.worker, ours.build, ours.headers, worker.id().build, worker.id().headers));
   }
   MutexLock lock(mutex_);
-  ++stats_.started;
-  return worker;
+  if (is_new) ++stats_.started;
+  return absl::OkStatus();
 }
 
 void Pool::give_back(Worker worker) const {

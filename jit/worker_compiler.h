@@ -40,13 +40,17 @@ struct WorkerStats {
 // is of another build, there is one warning, and compilation runs in this process (without limits),
 // for a minute before it is tried again.
 //
+// `prepare` starts the first worker. Its NVRTC then gives the `id`, unless this process has one
+// open, and is opened nowhere else; a worker of another id is of another build. Where this process
+// has to compile after all, the `id` becomes that of its own NVRTC, and stays that.
+//
 // After fork() a child does not compile: FailedPrecondition. Thread-safe.
 class KILN_EXPORT WorkerCompiler : public Compiler {
  public:
   virtual WorkerStats stats() const = 0;
 };
 
-// `in_process` gives the id and compiles where no worker can be started.
+// `in_process` compiles where no worker can be started, and gives the id where none was prepared.
 KILN_EXPORT std::unique_ptr<WorkerCompiler> make_worker_compiler(
     WorkerOptions options, std::unique_ptr<Compiler> in_process);
 

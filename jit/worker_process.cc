@@ -25,6 +25,8 @@ namespace {
 
 // What a worker printed before its end, at most: a loader's or a sanitizer's message.
 constexpr off_t kMaxOutputBytes = 4096;
+// For a message that fits into an empty socket.
+constexpr std::chrono::seconds kSetupTimeout{1};
 
 // Descriptors of the child must be none of 0, 1, 2, which a host may have closed.
 absl::StatusOr<Fd> above_standard(Fd fd) {
@@ -95,24 +97,24 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::spawn(const std::s
 }
 
 absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::start(const std::string& program,
-                                                                    WorkerSetup setup,
-                                                                    SteadyTime deadline) {
+                                                                    WorkerSetup setup) {
   KILN_ASSIGN_OR_RETURN(std::unique_ptr<WorkerProcess> worker, spawn(program));
-  absl::Status greeted = worker->greet(std::move(setup), deadline);
-  if (!greeted.ok()) return annotate(greeted, program);
+  setup.parent = worker->owner_;
+  const absl::Status sent = worker->socket_.send(MessageType::setup, encode(setup),
+                                                 std::chrono::steady_clock::now() + kSetupTimeout);
+  // One that has ended already is asked how when its answer is wanted.
+  if (!sent.ok() && !absl::IsUnavailable(sent)) return annotate(sent, program);
   return worker;
 }
 
-absl::Status WorkerProcess::greet(WorkerSetup setup, SteadyTime deadline) {
-  setup.parent = owner_;
-  absl::Status sent = socket_.send(MessageType::setup, encode(setup), deadline);
-  if (!sent.ok()) return broken(sent, "before it answered");
+absl::Status WorkerProcess::read_answer(SteadyTime deadline) {
   absl::StatusOr<Frame> frame = socket_.receive(deadline);
   if (!frame.ok()) return broken(frame.status(), "before it answered");
   if (frame->type == MessageType::failure) return decode_failure(frame->payload);
   const absl::Status hello = frame->type == MessageType::hello
                                  ? decode(frame->payload, id_)
                                  : absl::DataLossError("worker protocol: want a hello");
+  has_answered_ = hello.ok();
   return hello.ok() ? hello : broken(hello, "before it answered");
 }
 

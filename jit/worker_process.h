@@ -19,20 +19,23 @@ namespace kiln::jit {
 // it; in a process that was forked from the one that started it, it only closes the socket.
 class WorkerProcess {
  public:
-  // Starts `program` and shakes hands. Errors: FailedPrecondition (it cannot be run, or is no
-  // worker of this build; says which and what it printed), DeadlineExceeded.
+  // Starts `program` and tells it how to behave; does not wait for its answer. Errors:
+  // FailedPrecondition (it cannot be run).
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> start(const std::string& program,
-                                                              WorkerSetup setup,
-                                                              SteadyTime deadline);
+                                                              WorkerSetup setup);
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  const CompilerId& id() const { return id_; }
+  // Waits for its answer, which tells who it is. Errors: what it says that hinders it; as `compile`
+  // for one that is no worker of this build.
+  absl::Status read_answer(SteadyTime deadline);
+  bool has_answered() const { return has_answered_; }
+  const CompilerId& id() const { return id_; }  // REQUIRES: it has answered
 
-  // Compiles, or says why not. After an error of the worker's own (it died, or passed the deadline
-  // and was killed) it is not `usable` any more. `went_idle` tells that it had ended by itself
-  // before it saw the request.
+  // Compiles, or says why not. REQUIRES: it has answered. After an error of the worker's own (it
+  // died, or passed the deadline and was killed) it is not `usable` any more. `went_idle` tells
+  // that it had ended by itself before it saw the request.
   absl::StatusOr<CompileResult> compile(const CompileRequest& request, SteadyTime deadline);
   bool usable() const { return usable_; }
   bool went_idle() const { return went_idle_; }
@@ -45,8 +48,6 @@ class WorkerProcess {
         output_(std::move(output)),
         socket_(std::move(socket)) {}
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> spawn(const std::string& program);
-  absl::Status greet(WorkerSetup setup, SteadyTime deadline);
-  absl::StatusOr<CompileResult> read_answer(SteadyTime deadline);
   void kill();
   // How it ended, with the end of what it printed: "ended by signal 11 (Segmentation fault): ...".
   // REQUIRES: it has closed its socket or was killed.
@@ -59,6 +60,7 @@ class WorkerProcess {
   Fd output_;  // what it writes to stdout and stderr
   FrameSocket socket_;
   CompilerId id_;
+  bool has_answered_ = false;
   bool usable_ = true;
   bool went_idle_ = false;
   bool reaped_ = false;

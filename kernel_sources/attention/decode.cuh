@@ -40,13 +40,13 @@ inline constexpr int groups = WARPS * subs;  // of lanes, each with sums of its 
 
 using Access = Words<VEC* static_cast<int>(sizeof(KV_DTYPE))>;
 
-// The query heads of a block, and what its groups of lanes leave behind; after `merge` the sums of
-// the block are in sums[0].
-struct Shared {
+// The query heads of a block, and what its groups of lanes leave behind; room for the block's sums,
+// too, in sums[0] and block_stats.
+struct __align__(16) Shared {
   float q[TILE][DIM];
   float sums[groups][TILE][DIM];
   float stats[groups][TILE][2];
-  float block_stats[TILE][2];
+  __align__(8) float block_stats[TILE][2];
 };
 
 // Which heads and keys a block takes.
@@ -68,9 +68,9 @@ __device__ __forceinline__ Task task_at(const DecodeArgs& a, uint32 index) {
   index /= tiles;
   task.head_kv = static_cast<int>(index % heads_kv);
   task.batch = index / heads_kv;
-  const int64 keys = (a.seqlen_kv + a.splits - 1) / a.splits;
-  task.begin = task.split * keys;
-  task.end = task.begin + keys < a.seqlen_kv ? task.begin + keys : a.seqlen_kv;
+  task.begin = task.split * a.keys_of_split;
+  task.end =
+      task.begin + a.keys_of_split < a.seqlen_kv ? task.begin + a.keys_of_split : a.seqlen_kv;
   return task;
 }
 
@@ -124,21 +124,54 @@ __device__ __forceinline__ void load_query(const DecodeArgs& a, const Task& task
   __syncthreads();
 }
 
-// A lane's part of the work: its elements of the query heads, and its running softmax and sums.
+// The scores of a key: each lane makes those of `kept` heads, for all lanes with the same share of
+// the key's lanes; what follows from a score is made once, too, and then given to the others.
+inline constexpr int padded = round_up_to_power_of_two(TILE);
+inline constexpr int shares = padded < lanes ? padded : lanes;
+inline constexpr int kept = padded / shares;
+
+// Sums of v[0] to v[padded - 1] over the lanes of a key; a lane ends up with those of its heads, in
+// v[0] to v[kept - 1]. At each exchange it gives away half of the sums it still has: 9 exchanges
+// for 8 sums over 32 lanes, where lanes_sum, whose results are the same bit for bit, has 40.
+__device__ __forceinline__ void sum_over_lanes(float (&v)[padded], int lane) {
+#pragma unroll
+  for (int parts = 2; parts <= shares; parts *= 2) {
+    const bool upper = (lane & lanes / parts) != 0;
+#pragma unroll
+    for (int i = 0; i < padded / parts; ++i) {
+      const float low = v[i], high = v[i + padded / parts];
+      v[i] = (upper ? high : low) + __shfl_xor_sync(all_lanes, upper ? low : high, lanes / parts);
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kept; ++i) v[i] = lanes_sum<lanes / shares>(v[i]);
+}
+
+// The value for head `t`, from a lane that keeps it.
+__device__ __forceinline__ float of_head(const float (&v)[kept], int t) {
+  if constexpr (shares == 1) return v[t];
+  return __shfl_sync(all_lanes, v[t % kept], t / kept * (lanes / shares), lanes);
+}
+
+// A lane's part of the work: its elements of the query heads and their sums, and the running
+// softmax of the heads that it keeps.
 struct Lane {
   float q[TILE][held];
   float sums[TILE][held];
-  float max[TILE];
-  float weight[TILE];
+  float max[kept];
+  float weight[kept];
   int lane, sub;  // place within the lanes of a key; which of the warp's keys
 
   __device__ __forceinline__ void start(const Shared& shared) {
     lane = static_cast<int>(threadIdx.x) % lanes;
     sub = static_cast<int>(threadIdx.x) % warp_size / lanes;
 #pragma unroll
+    for (int i = 0; i < kept; ++i) {
+      max[i] = minus_infinity();
+      weight[i] = 0;
+    }
+#pragma unroll
     for (int t = 0; t < TILE; ++t) {
-      max[t] = minus_infinity();
-      weight[t] = 0;
 #pragma unroll
       for (int i = 0; i < held; ++i) {
         const int d = element(i);
@@ -169,39 +202,58 @@ struct Lane {
     }
   }
 
+  // The i-th head that the lane keeps; none where it is TILE or more.
+  __device__ __forceinline__ int head(int i) const { return lane / (lanes / shares) * kept + i; }
+
   __device__ __forceinline__ void score(const Access (&words)[items], bool present,
-                                        float (&scores)[TILE]) const {
-    float k[held];
+                                        float (&scores)[kept]) const {
+    float k[held], dots[padded] = {};
 #pragma unroll
     for (int i = 0; i < items; ++i) to_floats(words[i], &k[i * VEC]);
 #pragma unroll
     for (int t = 0; t < TILE; ++t) {
-      float dot = 0;
 #pragma unroll
-      for (int i = 0; i < held; ++i) dot += q[t][i] * k[i];
-      dot = lanes_sum<lanes>(dot);
-      scores[t] = present ? score_of(dot) : minus_infinity();
+      for (int i = 0; i < held; ++i) dots[t] += q[t][i] * k[i];
+    }
+    sum_over_lanes(dots, lane);
+#pragma unroll
+    for (int i = 0; i < kept; ++i) scores[i] = present ? score_of(dots[i]) : minus_infinity();
+  }
+
+  // Makes room for scores and turns them into weights, those of minus infinity into 0: where
+  // nothing else has been seen there is no maximum to subtract.
+  __device__ __forceinline__ void weigh(float (&scores)[KEYS][kept]) {
+    float keep[kept];
+#pragma unroll
+    for (int i = 0; i < kept; ++i) {
+      float higher = max[i];
+#pragma unroll
+      for (int j = 0; j < KEYS; ++j) higher = fmaxf(higher, scores[j][i]);
+      const float origin = higher == minus_infinity() ? 0.0f : higher;
+      keep[i] = exp2f(max[i] - origin);
+      max[i] = higher;
+      weight[i] *= keep[i];
+#pragma unroll
+      for (int j = 0; j < KEYS; ++j) {
+        scores[j][i] = exp2f(scores[j][i] - origin);
+        weight[i] += scores[j][i];
+      }
+    }
+#pragma unroll
+    for (int t = 0; t < TILE; ++t) {
+      const float factor = of_head(keep, t);
+#pragma unroll
+      for (int i = 0; i < held; ++i) sums[t][i] *= factor;
     }
   }
 
-  // Makes room for scores up to `top`.
-  __device__ __forceinline__ void raise(int t, float top) {
-    const float higher = fmaxf(max[t], top);
-    const float keep = weight_of(max[t], higher);
-    max[t] = higher;
-    weight[t] *= keep;
-#pragma unroll
-    for (int i = 0; i < held; ++i) sums[t][i] *= keep;
-  }
-
-  __device__ __forceinline__ void add(const Access (&words)[items], const float (&scores)[TILE]) {
+  __device__ __forceinline__ void add(const Access (&words)[items], const float (&weights)[kept]) {
     float v[held];
 #pragma unroll
     for (int i = 0; i < items; ++i) to_floats(words[i], &v[i * VEC]);
 #pragma unroll
     for (int t = 0; t < TILE; ++t) {
-      const float w = weight_of(scores[t], max[t]);
-      weight[t] += w;
+      const float w = of_head(weights, t);
 #pragma unroll
       for (int i = 0; i < held; ++i) sums[t][i] += w * v[i];
     }
@@ -227,40 +279,40 @@ __device__ __forceinline__ void attend(const DecodeArgs& a, const Task& task, La
       lane.read(k + key * a.k_key_stride, present[j], k_words[j]);
       lane.read(v + key * a.v_key_stride, present[j], v_words[j]);
     }
-    float scores[KEYS][TILE];
+    float scores[KEYS][kept];
 #pragma unroll
     for (int j = 0; j < KEYS; ++j) lane.score(k_words[j], present[j], scores[j]);
-#pragma unroll
-    for (int t = 0; t < TILE; ++t) {
-      float top = scores[0][t];
-#pragma unroll
-      for (int j = 1; j < KEYS; ++j) top = fmaxf(top, scores[j][t]);
-      lane.raise(t, top);
-    }
+    lane.weigh(scores);
 #pragma unroll
     for (int j = 0; j < KEYS; ++j) lane.add(v_words[j], scores[j]);
   }
 }
 
-// The block's sums into shared.sums[0] and shared.block_stats, seen by all threads.
-__device__ __forceinline__ void merge(const Lane& lane, Shared& shared) {
+// Adds up the lanes' sums and calls take(head, element, sum, max, weight) for each element of the
+// task's heads, each by one thread, which may then write to shared.sums[0].
+template <class Take>
+__device__ __forceinline__ void merge(const Task& task, const Lane& lane, Shared& shared,
+                                      Take take) {
   const int group = static_cast<int>(threadIdx.x) / warp_size * subs + lane.sub;
 #pragma unroll
-  for (int t = 0; t < TILE; ++t) {
-    if (lane.lane == 0) {
-      shared.stats[group][t][0] = lane.max[t];
-      shared.stats[group][t][1] = lane.weight[t];
+  for (int i = 0; i < kept; ++i) {
+    if (lane.lane % (lanes / shares) == 0 && lane.head(i) < TILE) {
+      shared.stats[group][lane.head(i)][0] = lane.max[i];
+      shared.stats[group][lane.head(i)][1] = lane.weight[i];
     }
+  }
+#pragma unroll
+  for (int t = 0; t < TILE; ++t) {
 #pragma unroll
     for (int i = 0; i < held; ++i) {
       if (lane.element(i) < DIM) shared.sums[group][t][lane.element(i)] = lane.sums[t][i];
     }
   }
   __syncthreads();
-  // A thread alone reads and writes its elements, so the first group's place can take the result.
 #pragma unroll 1
   for (int e = static_cast<int>(threadIdx.x); e < TILE * DIM; e += threads) {
     const int t = e / DIM, d = e % DIM;
+    if (!has_head(task, t)) break;
     float max = minus_infinity(), sum = 0, weight = 0;
 #pragma unroll 1
     for (int g = 0; g < groups; ++g) max = fmaxf(max, shared.stats[g][t][0]);
@@ -270,22 +322,8 @@ __device__ __forceinline__ void merge(const Lane& lane, Shared& shared) {
       sum += keep * shared.sums[g][t][d];
       weight += keep * shared.stats[g][t][1];
     }
-    shared.sums[0][t][d] = sum;
-    if (d == 0) {
-      shared.block_stats[t][0] = max;
-      shared.block_stats[t][1] = weight;
-    }
+    take(t, d, sum, max, weight);
   }
-  __syncthreads();
-}
-
-// All of the above: a block's part of a call.
-__device__ __forceinline__ void decode(const DecodeArgs& a, const Task& task, Shared& shared) {
-  load_query(a, task, shared);
-  Lane lane;
-  lane.start(shared);
-  attend(a, task, lane);
-  merge(lane, shared);
 }
 
 // sum / weight; 0 where there were no keys.
@@ -293,28 +331,29 @@ __device__ __forceinline__ float mean_of(float sum, float weight) {
   return weight == 0 ? 0.0f : sum / weight;
 }
 
-// Writes a block's result: to `out` when the keys are not split, else to its own place among the
-// partial ones.
-__device__ __forceinline__ void write(const DecodeArgs& a, const Task& task, const Shared& shared) {
+// A block's part of a call, whose result goes to `out` when the keys are not split, else to its own
+// place among the partial ones.
+__device__ __forceinline__ void decode(const DecodeArgs& a, Shared& shared) {
+  const Task task = task_at(a, blockIdx.x);
+  load_query(a, task, shared);
+  Lane lane;
+  lane.start(shared);
+  attend(a, task, lane);
   const float v_scale = scale_of(a.v_scale, a, task);
-#pragma unroll 1
-  for (int e = static_cast<int>(threadIdx.x); e < TILE * DIM; e += threads) {
-    const int t = e / DIM, d = e % DIM;
-    if (!has_head(task, t)) continue;
+  merge(task, lane, shared, [&](int t, int d, float sum, float max, float weight) {
     const int64 head = head_of(a, task, t);
-    const float sum = shared.sums[0][t][d];
     if (a.splits == 1) {
-      const float mean = mean_of(sum, shared.block_stats[t][1]);
-      static_cast<Q_DTYPE*>(a.out)[head * DIM + d] = from_float<Q_DTYPE>(mean * v_scale);
-      continue;
+      static_cast<Q_DTYPE*>(a.out)[head * DIM + d] =
+          from_float<Q_DTYPE>(mean_of(sum, weight) * v_scale);
+      return;
     }
     const int64 place = head * a.splits + task.split;
     a.partial_sums[place * DIM + d] = sum;
     if (d == 0) {
-      a.partial_stats[place * 2] = shared.block_stats[t][0];
-      a.partial_stats[place * 2 + 1] = shared.block_stats[t][1];
+      a.partial_stats[place * 2] = max;
+      a.partial_stats[place * 2 + 1] = weight;
     }
-  }
+  });
 }
 
 }  // namespace kiln::attention

@@ -21,6 +21,7 @@ struct DecodeArgs {
   int heads_kv;
   int splits;
   int rope_pairs;
+  long long keys_of_split;  // of each split but the last, which has what is left
 };
 
 }  // namespace kiln::attention

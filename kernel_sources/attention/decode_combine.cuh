@@ -9,9 +9,10 @@
 namespace kiln::attention {
 
 __device__ __forceinline__ void combine(const DecodeArgs& a) {
-  const int64 head = blockIdx.x;
-  const float* stats = a.partial_stats + head * a.splits * 2;
-  const float* sums = a.partial_sums + head * a.splits * DIM;
+  const uint32 head = blockIdx.x;
+  const int64 first = static_cast<int64>(head) * a.splits;
+  const float* stats = a.partial_stats + first * 2;
+  const float* sums = a.partial_sums + first * DIM;
   const float v_scale = a.v_scale == nullptr ? 1.0f : a.v_scale[head / GROUP];
   float max = minus_infinity();
 #pragma unroll 1
@@ -25,7 +26,8 @@ __device__ __forceinline__ void combine(const DecodeArgs& a) {
       weight += keep * stats[2 * s + 1];
     }
     const float mean = weight == 0 ? 0.0f : sum / weight;
-    static_cast<Q_DTYPE*>(a.out)[head * DIM + d] = from_float<Q_DTYPE>(mean * v_scale);
+    static_cast<Q_DTYPE*>(a.out)[static_cast<int64>(head) * DIM + d] =
+        from_float<Q_DTYPE>(mean * v_scale);
   }
 }
 

@@ -120,6 +120,7 @@ attention::DecodeArgs DecodeKernel::args_of(const GqaDecodeTensors& t, std::int6
   args.seqlen_kv = t.k.shape[1];
   args.heads_kv = static_cast<int>(t.k.shape[2]);
   args.splits = static_cast<int>(splits);
+  args.keys_of_split = (t.k.shape[1] + splits - 1) / splits;
   args.rope_pairs = t.rope_cos.data == nullptr ? 0 : static_cast<int>(t.rope_cos.shape[0]);
   return args;
 }

@@ -10,37 +10,53 @@ static_assert(CLUSTER >= 1 && CLUSTER <= 8,
 
 namespace kiln::attention {
 
-// The value at the place of `local` in the shared memory of block `rank`.
-__device__ __forceinline__ float load_from_cluster(const float* local, uint32 rank) {
+inline constexpr int width = DIM % 2 == 0 ? 2 : 1;  // elements that a thread adds up side by side
+
+// Where `local` lies in the shared memory of block `rank`, in the address space of the cluster.
+__device__ __forceinline__ uint32 place_in_cluster(const void* local, uint32 rank) {
   const uint32 own = static_cast<uint32>(__cvta_generic_to_shared(local));
   uint32 remote;
-  float value;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(own), "r"(rank));
-  asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(value) : "r"(remote) : "memory");
-  return value;
+  return remote;
+}
+__device__ __forceinline__ void load_from_cluster(uint32 place, float (&v)[1]) {
+  asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(v[0]) : "r"(place) : "memory");
+}
+__device__ __forceinline__ void load_from_cluster(uint32 place, float (&v)[2]) {
+  asm volatile("ld.shared::cluster.v2.f32 {%0, %1}, [%2];"
+               : "=f"(v[0]), "=f"(v[1])
+               : "r"(place)
+               : "memory");
 }
 
 __device__ __forceinline__ void write_share(const DecodeArgs& a, const Task& task,
                                             const Shared& shared) {
   const float v_scale = scale_of(a.v_scale, a, task);
   const int first = static_cast<int>(cluster_rank()) * threads + static_cast<int>(threadIdx.x);
-  for (int e = first; e < TILE * DIM; e += CLUSTER * threads) {
+#pragma unroll 1
+  for (int e = first * width; e < TILE * DIM; e += CLUSTER * threads * width) {
     const int t = e / DIM, d = e % DIM;
-    if (!has_head(task, t)) continue;
-    float tops[CLUSTER], max = minus_infinity(), sum = 0, weight = 0;
+    if (!has_head(task, t)) break;
+    float stats[CLUSTER][2], parts[CLUSTER][width], sums[width] = {};
 #pragma unroll
     for (int r = 0; r < CLUSTER; ++r) {
-      tops[r] = load_from_cluster(&shared.block_stats[t][0], r);
-      max = fmaxf(max, tops[r]);
+      load_from_cluster(place_in_cluster(shared.block_stats[t], r), stats[r]);
+      load_from_cluster(place_in_cluster(&shared.sums[0][t][d], r), parts[r]);
     }
+    float max = minus_infinity(), weight = 0;
+#pragma unroll
+    for (int r = 0; r < CLUSTER; ++r) max = fmaxf(max, stats[r][0]);
 #pragma unroll
     for (int r = 0; r < CLUSTER; ++r) {
-      const float keep = weight_of(tops[r], max);
-      sum += keep * load_from_cluster(&shared.sums[0][t][d], r);
-      weight += keep * load_from_cluster(&shared.block_stats[t][1], r);
+      const float keep = weight_of(stats[r][0], max);
+      weight += keep * stats[r][1];
+#pragma unroll
+      for (int i = 0; i < width; ++i) sums[i] += keep * parts[r][i];
     }
-    const float mean = mean_of(sum, weight) * v_scale;
-    static_cast<Q_DTYPE*>(a.out)[head_of(a, task, t) * DIM + d] = from_float<Q_DTYPE>(mean);
+    Q_DTYPE* const out = static_cast<Q_DTYPE*>(a.out) + head_of(a, task, t) * DIM + d;
+#pragma unroll
+    for (int i = 0; i < width; ++i)
+      out[i] = from_float<Q_DTYPE>(mean_of(sums[i], weight) * v_scale);
   }
 }
 
@@ -50,7 +66,17 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
     gqa_dense_decode_bs1(const kiln::attention::DecodeArgs args) {
   __shared__ kiln::attention::Shared shared;
   const kiln::attention::Task task = kiln::attention::task_at(args, blockIdx.x);
-  kiln::attention::decode(args, task, shared);
+  kiln::attention::load_query(args, task, shared);
+  kiln::attention::Lane lane;
+  lane.start(shared);
+  kiln::attention::attend(args, task, lane);
+  kiln::attention::merge(task, lane, shared, [&](int t, int d, float sum, float max, float weight) {
+    shared.sums[0][t][d] = sum;
+    if (d == 0) {
+      shared.block_stats[t][0] = max;
+      shared.block_stats[t][1] = weight;
+    }
+  });
   kiln::cluster_arrive();
   kiln::cluster_wait();
   kiln::attention::write_share(args, task, shared);

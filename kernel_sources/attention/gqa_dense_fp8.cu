@@ -5,7 +5,5 @@
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
     gqa_dense_fp8(const kiln::attention::DecodeArgs args) {
   __shared__ kiln::attention::Shared shared;
-  const kiln::attention::Task task = kiln::attention::task_at(args, blockIdx.x);
-  kiln::attention::decode(args, task, shared);
-  kiln::attention::write(args, task, shared);
+  kiln::attention::decode(args, shared);
 }

@@ -6,9 +6,7 @@
 extern "C" __global__ void __launch_bounds__(WARPS * 32)
     gqa_dense_fp8_decode(const kiln::attention::DecodeArgs args) {
   __shared__ kiln::attention::Shared shared;
-  const kiln::attention::Task task = kiln::attention::task_at(args, blockIdx.x);
-  kiln::attention::decode(args, task, shared);
-  kiln::attention::write(args, task, shared);
+  kiln::attention::decode(args, shared);
 }
 
 extern "C" __global__ void __launch_bounds__(128)

@@ -172,5 +172,25 @@ TEST_F(LayerTest, BySourceTheNamedThenTheFirstTierThenTheNewest) {
   EXPECT_FALSE((*store->find_by_source(other)).has_value());
 }
 
+TEST_F(LayerTest, WhetherASourceIsThereIsSeenByNamesAlone) {
+  const Artifact other = by_compiler(artifact_, "12.8");
+  const auto may_have = [&](const StoreOptions& options) {
+    return make_store(options)->may_have_source(artifact_);
+  };
+  const std::string empty = write_folder("empty", {});
+  EXPECT_FALSE(may_have({}));
+  EXPECT_FALSE(may_have({.disk_dir = empty, .layers = {empty, write_pack("none.kpack", {})}}));
+  EXPECT_TRUE(may_have({.layers = {write_pack("a.kpack", {other})}}));
+  const std::string folder = write_folder("folder", {other});
+  EXPECT_TRUE(may_have({.layers = {folder}}));
+  EXPECT_TRUE(may_have({.disk_dir = folder}));
+  for (const std::string& file : files_below(folder)) testing::write_file(file, "no artifact");
+  EXPECT_TRUE(may_have({.disk_dir = folder})) << "not read";
+  EXPECT_TRUE(may_have({.remote = {.url = "redis://127.0.0.1:1"}})) << "not asked";
+  const auto store = make_store({});
+  ASSERT_THAT(store->put(share(other)), is_ok());
+  EXPECT_TRUE(store->may_have_source(artifact_));
+}
+
 }  // namespace
 }  // namespace kiln::cache

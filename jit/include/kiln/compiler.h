@@ -56,10 +56,14 @@ class KILN_EXPORT Compiler {
   virtual ~Compiler() = default;
   // Errors: FailedPrecondition when the compiler cannot be found (which, where it was looked for,
   // what to install).
+  // A compilation whose compiler has another id afterwards than before is done again.
   virtual absl::StatusOr<CompilerId> id() const = 0;
   // Errors: InvalidArgument with ErrorKind::compile_error and the compiler's log when the source is
   // at fault; FailedPrecondition as `id()`; ResourceExhausted, DeadlineExceeded.
   virtual absl::StatusOr<CompileResult> compile(const CompileRequest& request) const = 0;
+  // A compilation is about to be asked for, most likely: what takes time and needs no request may
+  // begin meanwhile. Does not wait for it, and cannot fail.
+  virtual void prepare() const {}
   // Its images run in this very process: they are kept on this machine and come from no other.
   virtual bool makes_host_code() const { return false; }
 };
