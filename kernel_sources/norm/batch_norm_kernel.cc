@@ -28,23 +28,20 @@ Refusal refuse_split(std::int64_t sets, std::int64_t count, std::string_view wha
 }
 
 std::vector<Program> InstanceNormTrack::programs(const DeviceFacts&, const Config&) const {
-  return {
-      Program{.source = "kernel_sources/norm/instance_norm_track.cu",
-              .headers = {"kernel_sources/device/dtype.cuh", "kernel_sources/device/overlap.cuh"},
-              .kernels = {"instance_norm_track"},
-              .constants = {{"THREADS", std::int64_t{64}}}}};
+  return {Program{.source = "kernel_sources/norm/instance_norm_track.cu",
+                  .headers = {"kernel_sources/device/dtype.cuh"},
+                  .kernels = {"instance_norm_track"},
+                  .constants = {{"THREADS", std::int64_t{64}}}}};
 }
 
 absl::Status InstanceNormTrack::move(const Stream& stream, const void* means, const void* variances,
                                      const Tensor& running_mean, const Tensor& running_var,
                                      std::int64_t batch, std::int64_t channels,
                                      double momentum) const {
-  const Loaded& here = loaded(stream);
   const LaunchShape shape{.grid = {static_cast<std::uint32_t>((channels + 63) / 64), 1, 1},
-                          .block = {64, 1, 1},
-                          .programmatic_overlap = here.facts.arch >= 90};
-  return launch(here, 0, stream, shape, means, variances, running_mean.data, running_var.data,
-                batch, channels, static_cast<float>(momentum));
+                          .block = {64, 1, 1}};
+  return launch(loaded(stream), 0, stream, shape, means, variances, running_mean.data,
+                running_var.data, batch, channels, static_cast<float>(momentum));
 }
 
 }  // namespace kiln

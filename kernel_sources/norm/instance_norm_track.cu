@@ -1,8 +1,7 @@
 // Moves the running statistics of instance norm towards the batch's: the mean of the instances'
 // means, and of their unbiased variances. A thread for each channel; the order of additions is the
-// batch's. It may start beside the kernel that makes the statistics.
+// batch's.
 #include "kernel_sources/device/dtype.cuh"
-#include "kernel_sources/device/overlap.cuh"
 
 static_assert(THREADS >= 32 && THREADS <= 1024, "threads of a block");
 
@@ -14,8 +13,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                         float* running_var, int64 batch, int64 channels, float momentum) {
   const int64 channel = static_cast<int64>(blockIdx.x) * THREADS + threadIdx.x;
   if (channel >= channels) return;
-  const float mean_before = running_mean[channel], var_before = running_var[channel];
-  kiln::wait_for_kernel_before();
   double means = 0, variances = 0;
   for (int64 b = 0; b < batch; ++b) {
     means += mean[b * channels + channel];
@@ -24,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
   const double items = static_cast<double>(batch);
   const float keep = 1.f - momentum;
   running_mean[channel] =
-      __fmaf_rn(momentum, static_cast<float>(means / items), keep * mean_before);
+      __fmaf_rn(momentum, static_cast<float>(means / items), keep * running_mean[channel]);
   running_var[channel] =
-      __fmaf_rn(momentum, static_cast<float>(variances / items), keep * var_before);
+      __fmaf_rn(momentum, static_cast<float>(variances / items), keep * running_var[channel]);
 }

@@ -98,7 +98,6 @@ std::vector<Config> WideSets::autotune_configs(const DeviceFacts&) const {
 
 std::vector<Program> WideSets::programs(const Config& config) const {
   Program program = sets_program("sets_wide", facts_, config);
-  program.headers.push_back("kernel_sources/device/overlap.cuh");
   program.constants.push_back({"PACKS", packs_});
   program.constants.push_back({"ITEMS", config["items"]});
   program.constants.push_back({"SETS", config["sets"]});

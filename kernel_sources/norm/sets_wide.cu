@@ -4,7 +4,6 @@
 //   PACKS      of a set
 //   ITEMS      packs that a thread holds
 //   SETS       sets of a block, which has THREADS x SETS threads
-#include "kernel_sources/device/overlap.cuh"
 #include "kernel_sources/norm/sets.cuh"
 
 static_assert(ITEMS >= 1 && ITEMS <= 128, "packs that a thread holds");
@@ -44,7 +43,6 @@ __device__ __forceinline__ void one_set(const SetsCall& call, int64 set, bool wr
 // Grid: SETS sets a block; where positions need 64 bits (SMALL = 0) a block takes every
 // gridDim.x-th group of them.
 extern "C" __global__ void __launch_bounds__(THREADS* SETS) sets_wide(SetsCall call) {
-  let_next_kernel_start();  // instance norm's running statistics
   if constexpr (SMALL) {
     const int set = static_cast<int>(blockIdx.x) * SETS + static_cast<int>(threadIdx.y);
     const int sets = static_cast<int>(call.sets);
