@@ -141,7 +141,7 @@ Config BlockRows::default_config(const DeviceFacts& facts) const {
   config.set("threads", shape.threads);
   config.set("blocks_per_sm", shape.blocks_per_sm);
   config.set("early", form().adaptive ? 1 : 0);
-  if (!form().centred) config.set("load_hint", 0);
+  config.set("load_hint", 0);
   const bool plain = !form().fused && !form().adaptive;
   if (!plain || (!form().centred && row().bytes() >= kBlockBytes)) return config;
   if (!shape.one_row) {
