@@ -34,6 +34,7 @@
 //
 //   THREADS    threads that add up, and as many that give
 //   ITEMS      packs of a part that each of them has: a part is THREADS * ITEMS packs
+//   UNROLL     those of them at once
 //   SLOTS      parts in the ring, of dynamic shared memory
 //   STORER     1: results go back into their slot, from which a warp has them copied to memory
 //              0: the threads that give store them
@@ -43,6 +44,7 @@
 static_assert(VEC * sizeof(DTYPE) == 16, "copies move multiples of 16 bytes");
 static_assert(ITEMS >= 1 && ITEMS <= 16, "packs of a part that a thread has");
 static_assert(SLOTS >= 3 && SLOTS <= 64, "a part at work, one that waits, the next on its way");
+static_assert(UNROLL >= 1 && ITEMS % UNROLL == 0, "a part is so many packs at once, several times");
 static_assert(STORER == 0 || STORER == 1, "STORER is a choice");
 static_assert(2 * THREADS + (4 + STORER) * 32 <= 1024, "two groups of threads and the other warps");
 
@@ -61,7 +63,6 @@ namespace {
 
 constexpr int warp_packs = warp_size * ITEMS;  // of a part, neighbours
 constexpr int part_packs = THREADS * ITEMS;
-constexpr int at_once = ITEMS % 4 == 0 ? 4 : ITEMS;  // packs of a thread that gives
 constexpr int warps_adding = THREADS / warp_size;
 constexpr int gatherers = 2;    // warps, which share the sets
 constexpr int taken_ahead = 4;  // parts taken at once, at most
@@ -252,11 +253,9 @@ __device__ __forceinline__ Moments warp_moments(const SetPack* mine, int packs) 
   if (packs <= 0) return {0.f, 0.f, 0.f, 0.f};
   // The mean of the first packs of the lanes: near enough to every value that sums around it lose
   // no digits.
-  SetPack x[ITEMS];
-#pragma unroll
-  for (int i = 0; i < ITEMS; ++i) x[i] = mine[i * warp_size];
   Chains plain, s, q;
-  if (lane < packs) x[0].each([&](int j, float v) { plain.part[j % 4] += v; });
+  const SetPack leading = lane < packs ? mine[0] : SetPack::zero();
+  leading.each([&](int j, float v) { plain.part[j % 4] += v; });
   const int firsts = packs < warp_size ? packs : warp_size;
   const float pivot =
       __fdividef(lanes_sum<warp_size>(plain.total()), static_cast<float>(firsts * VEC));
@@ -267,13 +266,17 @@ __device__ __forceinline__ Moments warp_moments(const SetPack* mine, int packs) 
       q.part[j % 4] = __fmaf_rn(d, d, q.part[j % 4]);
     });
   };
-  if (packs == warp_packs) {
-#pragma unroll
-    for (int i = 0; i < ITEMS; ++i) add(x[i]);
-  } else {
+  int at = 0;
 #pragma unroll 1
-    for (int at = 0; at + lane < packs; at += warp_size) add(mine[at]);
+  for (; at + UNROLL * warp_size <= packs; at += UNROLL * warp_size) {
+    SetPack x[UNROLL];
+#pragma unroll
+    for (int k = 0; k < UNROLL; ++k) x[k] = mine[at + k * warp_size];
+#pragma unroll
+    for (int k = 0; k < UNROLL; ++k) add(x[k]);
   }
+#pragma unroll 1
+  for (; at + lane < packs; at += warp_size) add(mine[at]);
   return {pivot, lanes_sum<warp_size>(s.total()), lanes_sum<warp_size>(q.total()),
           static_cast<float>(packs * VEC)};
 }
@@ -400,12 +403,12 @@ __device__ __forceinline__ void give_parts(const SetsCall& call, Shared& shared)
       DTYPE* const y = call.y + part.set * call.set_stride * VEC;
       float scale = result.scale, shift = result.shift;
 #pragma unroll 1
-      for (int i = 0; i < ITEMS; i += at_once) {
-        SetPack x[at_once];
+      for (int i = 0; i < ITEMS; i += UNROLL) {
+        SetPack x[UNROLL];
 #pragma unroll
-        for (int k = 0; k < at_once; ++k) x[k] = mine[(i + k) * warp_size];
+        for (int k = 0; k < UNROLL; ++k) x[k] = mine[(i + k) * warp_size];
 #pragma unroll
-        for (int k = 0; k < at_once; ++k) {
+        for (int k = 0; k < UNROLL; ++k) {
           if constexpr (PER_PIECE) factors.next(result, scale, shift);
           float v[VEC];
           x[k].to(v);
