@@ -63,6 +63,7 @@ std::vector<Config> held_configs(const SetsFacts& facts, std::int64_t packs,
 Program held_program(const SetsFacts& facts, const Config& config) {
   Program program = sets_program("sets_held", facts, config);
   program.headers.push_back("kernel_sources/device/bulk.cuh");
+  program.headers.push_back("kernel_sources/norm/published_moments.cuh");
   program.kernels = {"sets_held", "sets_held_begin"};
   program.constants.push_back({"ITEMS", config["items"]});
   program.constants.push_back({"SLOTS", config["slots"]});

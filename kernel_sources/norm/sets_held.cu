@@ -16,11 +16,12 @@
 // from the device's budget); and the launch is cooperative, so that a device of which something
 // else holds a part runs all blocks or refuses them. A part is taken only once a slot is free for
 // it; from there to its published moments nothing waits for another block. Parts are taken set by
-// set, and a block's slots are filled, added up, given and freed in one order. Consider the first
-// set that is not written yet. If all its parts are taken, all are published; each block's oldest
-// slot holds one of them or none, so all are written. If not, all slots in use hold parts of this
-// set: fewer than it has parts, and the host sees to it that the slots of all blocks are no fewer.
-// So some block has a free slot, and takes the next part.
+// set (the first SLOTS of each block with the launch: its slots are free), and a block's slots are
+// filled, added up, given and freed in one order. Consider the first set that is not written yet.
+// If all its parts are taken, all are published; each block's oldest slot holds one of them or
+// none, so all are written. If not, all slots in use hold parts of this set: fewer than it has
+// parts, and the host sees to it that the slots of all blocks are no fewer. So some block has a
+// free slot, and takes the next part.
 //
 // No role is more than one round of the ring ahead of another, so the parity of a phase tells which
 // it is: the next phase of `full` needs `empty`, which needs the warp that stores, which needs
@@ -28,9 +29,8 @@
 // which need `added`. The warp that stores waits for its own copies only, and for these only until
 // they are read from the slot.
 //
-// Moments are published as one word of 16 bytes that is zero until then; what is read of it is
-// whole, so nothing needs a fence. All blocks put together the same words in the same order: who
-// took which part changes no bit.
+// All blocks put together the same moments in the same order (published_moments.cuh): who took
+// which part changes no bit.
 //
 //   THREADS    threads that add up, and as many that give
 //   ITEMS      packs of a part that each of them has: a part is THREADS * ITEMS packs
@@ -39,6 +39,7 @@
 //   STORER     1: results go back into their slot, from which a warp has them copied to memory
 //              0: the threads that give store them
 #include "kernel_sources/device/bulk.cuh"
+#include "kernel_sources/norm/published_moments.cuh"
 #include "kernel_sources/norm/sets.cuh"
 
 static_assert(VEC * sizeof(DTYPE) == 16, "copies move multiples of 16 bytes");
@@ -54,7 +55,7 @@ using namespace kiln::norm;
 // The host's copy is HeldPlan in sets.h: both change together.
 struct HeldPlan {
   Moments* moments;  // [sets, parts], zeros
-  uint32* taken;     // parts of all sets, zero
+  uint64* taken;     // parts of all sets but those dealt out, zero
   uint32 parts;      // of a set
   uint32 total;      // of all sets
 };
@@ -93,7 +94,6 @@ __device__ __forceinline__ SetPack* slot_at(int slot) {
   extern __shared__ __align__(128) uint4 lines_of_smem[];
   return reinterpret_cast<SetPack*>(lines_of_smem) + slot * part_packs;
 }
-__device__ __forceinline__ int lane_of() { return static_cast<int>(threadIdx.x) % warp_size; }
 
 // Calls `f` with each run of packs of a part that is one in memory: where it begins in the part and
 // in memory, its packs. By one warp, a run each lane.
@@ -118,76 +118,6 @@ __device__ __forceinline__ void each_run(const SetsCall& call, const Part& part,
   }
 }
 
-__device__ __forceinline__ void give_moments(Moments* to, const Moments& m) {
-  const uint64 low = static_cast<uint64>(__float_as_uint(m.sum)) << 32 | __float_as_uint(m.pivot);
-  const uint64 high =
-      static_cast<uint64>(__float_as_uint(m.count)) << 32 | __float_as_uint(m.square);
-  asm volatile(
-      "{ .reg .b128 m; mov.b128 m, {%1, %2}; st.relaxed.gpu.global.b128 [%0], m; }" ::"l"(to),
-      "l"(low), "l"(high)
-      : "memory");
-}
-__device__ __forceinline__ Moments look_at_moments(const Moments* from) {
-  uint64 low, high;
-  asm volatile("{ .reg .b128 m; ld.relaxed.gpu.global.b128 m, [%2]; mov.b128 {%0, %1}, m; }"
-               : "=l"(low), "=l"(high)
-               : "l"(from)
-               : "memory");
-  return {
-      __uint_as_float(static_cast<uint32>(low)), __uint_as_float(static_cast<uint32>(low >> 32)),
-      __uint_as_float(static_cast<uint32>(high)), __uint_as_float(static_cast<uint32>(high >> 32))};
-}
-
-// The moments of a whole set, once all its parts are published. A lane puts its share of them
-// together around the pivot of its first, at most parts / 32 of them; the warp then the lanes':
-// first the mean, then the squares around it, so that nothing depends on how far their means lie
-// apart.
-__device__ __forceinline__ Moments set_moments(const Moments* set, int parts) {
-  constexpr int reads = 4;  // in flight
-  const int lane = lane_of();
-  Moments own{0.f, 0.f, 0.f, 0.f};
-#pragma unroll 1
-  for (int begin = 0; begin < parts; begin += reads * warp_size) {
-    // The last is taken last: who asks for it alone asks for the others about once.
-    const int last = begin + reads * warp_size < parts ? begin + reads * warp_size : parts;
-    while (look_at_moments(set + last - 1).count == 0.f) {
-    }
-    Moments part[reads];
-    bool missing;
-    do {
-      missing = false;
-#pragma unroll
-      for (int i = 0; i < reads; ++i) {
-        const int at = begin + i * warp_size + lane;
-        part[i] = {0.f, 0.f, 0.f, 1.f};
-        if (at < last) part[i] = look_at_moments(set + at);
-      }
-#pragma unroll
-      for (int i = 0; i < reads; ++i) missing |= part[i].count == 0.f;
-    } while (__any_sync(all_lanes, missing));
-#pragma unroll
-    for (int i = 0; i < reads; ++i) {
-      const int at = begin + i * warp_size + lane;
-      if (at >= last) continue;
-      if (at == lane) own.pivot = part[i].pivot;
-      const float move = part[i].pivot - own.pivot;
-      const float moved = __fmaf_rn(part[i].count, move, part[i].sum);
-      own.sum += moved;
-      own.square += __fmaf_rn(move, part[i].sum + moved, part[i].square);
-      own.count += part[i].count;
-    }
-  }
-  const float first = __shfl_sync(all_lanes, own.pivot, 0);
-  if (own.count == 0.f) own.pivot = first;
-  const float total = lanes_sum<warp_size>(own.count);
-  const float sum = lanes_sum<warp_size>(__fmaf_rn(own.count, own.pivot - first, own.sum));
-  const float pivot = first + __fdividef(sum, total);
-  const float move = own.pivot - pivot;
-  const float moved = __fmaf_rn(own.count, move, own.sum);
-  const float square = __fmaf_rn(move, own.sum + moved, own.square);
-  return {pivot, lanes_sum<warp_size>(moved), lanes_sum<warp_size>(square), total};
-}
-
 // Has a part brought into its slot. By one warp.
 __device__ __forceinline__ void copy_part(const SetsCall& call, const Part& part, int slot,
                                           Shared& shared) {
@@ -201,35 +131,39 @@ __device__ __forceinline__ void copy_part(const SetsCall& call, const Part& part
   });
 }
 
-// The queue's counter as it was. Not atomicAdd, for which the compiler adds up over a warp's lanes.
-__device__ __forceinline__ uint32 take_parts(uint32* taken, uint32 parts) {
-  uint32 was;
-  asm volatile("atom.relaxed.gpu.global.add.u32 %0, [%1], %2;"
-               : "=r"(was)
-               : "l"(taken), "r"(parts)
+// The queue's counter as it was. Of 64 bits, for which the assembler does not add up over a warp's
+// lanes first.
+__device__ __forceinline__ uint32 take_parts(uint64* taken, uint32 parts) {
+  uint64 was;
+  asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], %2;"
+               : "=l"(was)
+               : "l"(taken), "l"(static_cast<uint64>(parts))
                : "memory");
-  return was;
+  return static_cast<uint32>(was);
 }
 
-// The warp that copies. It takes as many parts at once as have room, so that it waits for the
-// queue's counter less often than parts are due.
+// The warp that copies. The first parts, for which all slots have room, are dealt out: nobody waits
+// for the queue's counter before there is something to do. Later it takes as many parts at once as
+// have room, so that it waits for the counter less often than parts are due.
 __device__ __forceinline__ void copy_parts(const SetsCall& call, const HeldPlan& plan,
                                            Shared& shared) {
   const int64 packs = call.pieces * call.piece;
   RingPlace<SLOTS> at;
   at.parity = 1;  // the phase before the first counts as over
-  for (;;) {
+  for (bool first = true;; first = false) {
     shared.empty[at.slot].wait(at.parity);
+    const uint32 most = first ? SLOTS : taken_ahead;
     RingPlace<SLOTS> ahead = at;
     uint32 room = 1;
 #pragma unroll 1
-    for (ahead.next(); room < taken_ahead; ++room, ahead.next())
-      if (!__all_sync(all_lanes, shared.empty[ahead.slot].test(ahead.parity))) break;
-    uint32 number = 0;
-    if (lane_of() == 0) number = take_parts(plan.taken, room);
+    for (ahead.next(); room < most; ++room, ahead.next())
+      if (!__all_sync(all_lanes, first || shared.empty[ahead.slot].test(ahead.parity))) break;
+    const uint32 step = first ? gridDim.x : 1;
+    uint32 number = blockIdx.x;
+    if (!first && lane_of() == 0) number = SLOTS * gridDim.x + take_parts(plan.taken, room);
     number = __shfl_sync(all_lanes, number, 0);
 #pragma unroll 1
-    for (; room > 0; --room, ++number, at.next()) {
+    for (; room > 0; --room, number += step, at.next()) {
       if (number >= plan.total) {
         if (lane_of() == 0) {
           shared.parts[at.slot] = {no_set, 0, 0};
