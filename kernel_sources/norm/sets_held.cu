@@ -180,11 +180,14 @@ __device__ __forceinline__ void copy_parts(const SetsCall& call, const HeldPlan&
   }
 }
 
-// The moments of the `packs` packs that lie at `mine` and, for each lane, a warp's width further
-// on; those behind them may be anything. In all lanes.
-__device__ __forceinline__ Moments warp_moments(const SetPack* mine, int packs) {
+// Writes the moments of the `packs` packs that lie at `mine` and, for each lane, a warp's width
+// further on; those behind them may be anything.
+__device__ __forceinline__ void warp_moments(const SetPack* mine, int packs, Moments& to) {
   const int lane = lane_of();
-  if (packs <= 0) return {0.f, 0.f, 0.f, 0.f};
+  if (packs <= 0) {
+    if (lane == 0) to = {0.f, 0.f, 0.f, 0.f};
+    return;
+  }
   // The mean of the first packs of the lanes: near enough to every value that sums around it lose
   // no digits.
   Chains plain, s, q;
@@ -211,8 +214,17 @@ __device__ __forceinline__ Moments warp_moments(const SetPack* mine, int packs) 
   }
 #pragma unroll 1
   for (; at + lane < packs; at += warp_size) add(mine[at]);
-  return {pivot, lanes_sum<warp_size>(s.total()), lanes_sum<warp_size>(q.total()),
-          static_cast<float>(packs * VEC)};
+  // Both sums at once, each in one half of the lanes.
+  constexpr int half = warp_size / 2;
+  const float sum = s.total(), square = q.total();
+  const float other = __shfl_xor_sync(all_lanes, lane < half ? square : sum, half);
+  const float total = lanes_sum<half>((lane < half ? sum : square) + other);
+  if (lane == half) to.square = total;
+  if (lane == 0) {
+    to.pivot = pivot;
+    to.sum = total;
+    to.count = static_cast<float>(packs * VEC);
+  }
 }
 
 // The warps that add up parts as they arrive.
@@ -224,9 +236,8 @@ __device__ __forceinline__ void add_up(Shared& shared) {
     const Part part = shared.parts[at.slot];
     if (part.set != no_set) {
       const int left = part.packs - warp * warp_packs;
-      const Moments own = warp_moments(slot_at(at.slot) + warp * warp_packs + lane_of(),
-                                       left < warp_packs ? left : warp_packs);
-      if (lane_of() == 0) shared.warps[at.slot][warp] = own;
+      warp_moments(slot_at(at.slot) + warp * warp_packs + lane_of(),
+                   left < warp_packs ? left : warp_packs, shared.warps[at.slot][warp]);
     }
     __syncwarp();
     if (lane_of() == 0) shared.added[at.slot].arrive();
