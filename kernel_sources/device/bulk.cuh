@@ -76,6 +76,24 @@ __device__ __forceinline__ void bulk_copy(void* shared, const void* global, uint
       : "memory");
 }
 
+// The way back: copies `bytes`, a multiple of 16, out of shared memory. Whoever wrote there calls
+// `fence_copies` before the thread that copies is told. What was copied from may be written again
+// once that thread's `wait_for_copies` is over; the results are in memory when the kernel ends.
+__device__ __forceinline__ void bulk_store(void* global, const void* shared, uint32 bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global),
+               "r"(static_cast<uint32>(__cvta_generic_to_shared(shared))), "r"(bytes)
+               : "memory");
+}
+__device__ __forceinline__ void fence_copies() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile(
+      "cp.async.bulk.commit_group;\n"
+      "cp.async.bulk.wait_group.read 0;" ::
+          : "memory");
+}
+
 // The address, for block `rank` of the cluster, of what is at `local` in this block's shared
 // memory.
 __device__ __forceinline__ uint32 address_in_cluster(const void* local, uint32 rank) {

@@ -67,10 +67,10 @@ __device__ __forceinline__ int64 divide(int64 a, int64 b) {
              : a / b;
 }
 
-// A place in a set that moves on by THREADS packs at a time, without a division for each move.
+// A place in a set that moves on by Step packs at a time, without a division for each move.
 // `Offset` is int where a walk goes less than 2^30 packs far: a longer piece then has no end in
 // sight, and counts as one of 2^30.
-template <typename Offset>
+template <typename Offset, int Step = THREADS>
 struct Walk {
   int64 at;     // packs from the set's start in memory
   Offset left;  // packs from here to the piece's end
@@ -88,12 +88,12 @@ struct Walk {
     if constexpr (!(CONTIGUOUS && !PER_PIECE)) {
       whole = clip(call.piece);
       const int steps =
-          THREADS < call.piece
+          Step < call.piece
               ? 0
-              : static_cast<int>(static_cast<uint32>(THREADS) / static_cast<uint32>(call.piece));
-      step = static_cast<Offset>(THREADS - steps * call.piece);
+              : static_cast<int>(static_cast<uint32>(Step) / static_cast<uint32>(call.piece));
+      step = static_cast<Offset>(Step - steps * call.piece);
       gap = call.stride - call.piece;
-      step_at = THREADS + steps * gap;
+      step_at = Step + steps * gap;
       step_piece = steps;
     }
     go_to(call, pack);
@@ -108,7 +108,7 @@ struct Walk {
   }
   __device__ __forceinline__ void move() {
     if constexpr (CONTIGUOUS) {
-      at += THREADS;
+      at += Step;
     } else {
       at += step_at;
     }

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::int64_t kPackBytes = 16;
 constexpr std::int64_t kMostSlots = 64;
-constexpr std::int64_t kServiceThreads = 128;  // warps that copy, publish and gather
 constexpr std::int64_t kStream = 1, kKeep = 0;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -20,12 +19,8 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 std::int64_t part_packs(const Config& config) { return config["threads"] * config["items"]; }
 std::int64_t slot_bytes(const Config& config) { return part_packs(config) * kPackBytes; }
 
-// Parts of a set for each lane of the warp that gathers them: 8, where its registers hold more and
-// the set needs it, more.
-std::int64_t share(std::int64_t threads, std::int64_t items, std::int64_t parts) {
-  if (threads > 256 || parts <= 256) return 8;
-  return items > 4 ? 12 : 16;
-}
+// Of the warps that copy, publish and gather, and of the one that stores.
+std::int64_t service_threads(const Config& config) { return 128 + 32 * config["storer"]; }
 
 }  // namespace
 
@@ -34,17 +29,26 @@ std::vector<Config> held_configs(const SetsFacts& facts, std::int64_t packs,
   std::vector<Config> configs;
   if (facts.vec * size_of(facts.dtype) != kPackBytes) return configs;
   if (device.arch != 90 && device.arch != 100) return configs;
-  for (const auto& [threads, items, hint] : {std::array<std::int64_t, 3>{256, 8, kKeep},
-                                             {256, 8, kStream},
-                                             {256, 4, kKeep},
-                                             {256, 4, kStream},
-                                             {256, 2, kStream},
-                                             {128, 8, kStream},
-                                             {192, 8, kStream},
-                                             {384, 2, kStream},
-                                             {384, 4, kStream},
-                                             {448, 2, kStream}}) {
-    Config config = {{"threads", threads}, {"items", items}, {"store_hint", hint}};
+  // Threads of each group, packs of a part for each of them and at once, whether a warp stores, and
+  // else how the threads do.
+  for (const auto& [threads, items, unroll, storer, hint] :
+       {std::array<std::int64_t, 5>{256, 8, 4, 1, kKeep},
+        {256, 8, 8, 1, kKeep},
+        {256, 8, 2, 1, kKeep},
+        {256, 4, 4, 1, kKeep},
+        {384, 4, 4, 1, kKeep},
+        {192, 8, 4, 1, kKeep},
+        {128, 8, 4, 1, kKeep},
+        {416, 4, 4, 1, kKeep},
+        {256, 8, 4, 0, kKeep},
+        {256, 8, 4, 0, kStream},
+        {256, 4, 4, 0, kKeep},
+        {384, 4, 4, 0, kKeep}}) {
+    Config config = {{"threads", threads},
+                     {"items", items},
+                     {"unroll", unroll},
+                     {"storer", storer},
+                     {"store_hint", hint}};
     // Beside a slot: moments of each warp, a result, barriers; and what aligning the ring may take.
     const std::int64_t beside = threads / 32 * 16 + 80;
     const std::int64_t slots =
@@ -52,9 +56,7 @@ std::vector<Config> held_configs(const SetsFacts& facts, std::int64_t packs,
     // The rings must hold the set that is written, and should hold the next.
     const std::int64_t parts = ceil_div(packs, part_packs(config));
     config.set("slots", slots);
-    config.set("share", share(threads, items, parts));
-    if (parts <= 32 * config["share"] && 2 * parts <= slots * device.sm_count)
-      configs.push_back(config);
+    if (2 * parts <= slots * device.sm_count) configs.push_back(config);
   }
   return configs;
 }
@@ -62,10 +64,12 @@ std::vector<Config> held_configs(const SetsFacts& facts, std::int64_t packs,
 Program held_program(const SetsFacts& facts, const Config& config) {
   Program program = sets_program("sets_held", facts, config);
   program.headers.push_back("kernel_sources/device/bulk.cuh");
+  program.headers.push_back("kernel_sources/norm/published_moments.cuh");
   program.kernels = {"sets_held", "sets_held_begin"};
   program.constants.push_back({"ITEMS", config["items"]});
   program.constants.push_back({"SLOTS", config["slots"]});
-  program.constants.push_back({"SHARE", config["share"]});
+  program.constants.push_back({"UNROLL", config["unroll"]});
+  program.constants.push_back({"STORER", config["storer"]});
   program.smem_bytes = config["slots"] * slot_bytes(config);
   return program;
 }
@@ -89,7 +93,7 @@ absl::StatusOr<LaunchShape> held_shape(const Config& config, const HeldPlan& pla
         "the rings of all blocks must have a slot for each part of a set: got %d slots in each of "
         "%d blocks for %d parts",
         config["slots"], shape.grid[0], plan.parts));
-  shape.block[0] = static_cast<std::uint32_t>(2 * config["threads"] + kServiceThreads);
+  shape.block[0] = static_cast<std::uint32_t>(2 * config["threads"] + service_threads(config));
   shape.smem_bytes = static_cast<std::uint32_t>(config["slots"] * slot_bytes(config));
   shape.cooperative = true;
   return shape;
