@@ -32,9 +32,9 @@ std::vector<Config> held_configs(const SetsFacts& facts, std::int64_t packs,
   // Threads of each group, packs of a part for each of them and at once, whether a warp stores, and
   // else how the threads do.
   for (const auto& [threads, items, unroll, storer, hint] :
-       {std::array<std::int64_t, 5>{256, 8, 4, 1, kKeep},
+       {std::array<std::int64_t, 5>{256, 8, 2, 1, kKeep},
+        {256, 8, 4, 1, kKeep},
         {256, 8, 8, 1, kKeep},
-        {256, 8, 2, 1, kKeep},
         {256, 4, 4, 1, kKeep},
         {384, 4, 4, 1, kKeep},
         {192, 8, 4, 1, kKeep},
