@@ -55,7 +55,18 @@ def chosen(workloads, expression):
     found = [(i, w) for i, w in enumerate(workloads) if re.search(expression, w["name"])]
     if not found:
         sys.exit(f"peers.py: --filter: must match a workload: got {expression!r}; --list shows them")
-    return sorted(found, key=lambda iw: iw[1]["bytes"] > LARGE)
+    return in_turn(found)
+
+
+def in_turn(found):
+    """Small workloads before large ones, and the families' in turn by their numbers: a deadline cuts all families alike."""
+    turns = []
+    for large in (False, True):
+        part = [iw for iw in found if (iw[1]["bytes"] > LARGE) == large]
+        families = [[iw for iw in part if iw[1]["family"] == family] for family in FAMILIES]
+        turns += sorted((((large, (at + 0.5) / len(own)), iw) for own in families for at, iw in enumerate(own)),
+                        key=lambda turn: turn[0])
+    return [iw for _, iw in turns]
 
 
 def import_peers(names, families):

@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 KILN, GPU_BENCH = sys.argv[1:3]
+LIBRARY = os.path.join(os.path.dirname(GPU_BENCH), "libkiln_bench.so")
 BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench")
 
 
@@ -56,6 +57,18 @@ class ProgramsTest(unittest.TestCase):
             published = [json.loads(line)["workload"] for line in file]
         self.assertEqual([name for name in published if name not in names], [])
         self.assertEqual(len(published), len(set(published)))
+
+    @unittest.skipUnless(os.path.exists(LIBRARY), "libkiln_bench.so is not built")
+    def test_a_deadline_cuts_all_families_alike(self):
+        done = run(sys.executable, os.path.join(BENCH, "peers", "peers.py"), "--library", LIBRARY, "--list")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        workloads = [json.loads(line) for line in done.stdout.splitlines()]
+        small = [w["family"] for w in workloads if w["bytes"] <= 1 << 30]
+        self.assertEqual([w["family"] for w in workloads][:len(small)], small)  # large ones come last
+        for family in set(small):
+            share = small.count(family) / len(small)
+            for length in range(len(small)):
+                self.assertLess(abs(small[:length].count(family) - share * length), 2, (family, length))
 
     def test_what_cannot_run_here_is_named_with_its_reason(self):
         with tempfile.TemporaryDirectory() as folder:
