@@ -234,7 +234,8 @@ class LineReader {
     if (tensors == line_.end() || !tensors->is_object()) return absl::OkStatus();
     for (const auto& [name, tensor] : tensors->items()) {
       const bool is_known =  // others are told when the call is read
-          std::any_of(params.begin(), params.end(), [&](const auto& p) { return p.name == name; });
+          std::any_of(params.begin(), params.end(),
+                      [&, &name = name](const auto& p) { return p.name == name; });
       if (!is_known || !tensor.is_object()) continue;
       const Path place = Path("/" + group) / name;
       const std::string field = group + "." + name;

@@ -9,10 +9,10 @@
 
 #include <absl/status/statusor.h>
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -38,7 +38,10 @@ class KILN_EXPORT OpScratch {
     std::uint8_t device_type, device_index;
     void* stream;
     std::uint64_t capture;
-    friend auto operator<=>(const Owner&, const Owner&) = default;
+    bool operator<(const Owner& other) const {
+      return std::tie(device_type, device_index, stream, capture) <
+             std::tie(other.device_type, other.device_index, other.stream, other.capture);
+    }
   };
   struct Blocks {
     Device device;

@@ -37,7 +37,7 @@ void complain(const char* name, const std::string& wants, const std::string& got
 
 // The value, one of `words`; the first of them where it is not set or another.
 std::string read_word(const char* name, std::initializer_list<std::string_view> words) {
-  const std::string value = env(name);
+  std::string value = env(name);
   if (value.empty()) return std::string(*words.begin());
   if (std::find(words.begin(), words.end(), value) != words.end()) return value;
   std::string list;
