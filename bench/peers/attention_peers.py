@@ -74,3 +74,6 @@ def flashinfer(w, t, _):
 
 PEERS = {"torch": eager, "torch packed": packed, "torch.compile": flex, "flashinfer": flashinfer}
 MODULES = {"torch": "torch", "torch packed": "torch", "torch.compile": "torch", "flashinfer": "flashinfer"}
+# What tells apart the libraries that nvcc builds for a peer's calls.
+BUILDS = {"flashinfer": lambda w: (w["inputs"][0]["dtype"], w["inputs"][1]["dtype"], w["inputs"][1]["shape"][0] == 1,
+                                   bool(w["params"]["softcap"]))}

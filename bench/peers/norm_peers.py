@@ -121,3 +121,4 @@ def liger(w, t, _):
 PEERS = {"torch": eager, "torch.compile": compiled, "triton": triton_kernel, "flashinfer": flashinfer, "liger": liger}
 MODULES = {"torch": "torch", "torch.compile": "torch", "triton": "triton", "flashinfer": "flashinfer",
            "liger": "liger_kernel"}
+BUILDS = {"flashinfer": lambda w: w["op"]}  # as in attention_peers.py

@@ -46,6 +46,7 @@ def arguments():
     p.add_argument("--deadline", type=float, default=0, help="seconds after which no workload is begun")
     p.add_argument("--prewarm", type=int, default=0, help="processes that fill the compilers' caches beforehand")
     p.add_argument("--prewarm-part", default="", help=argparse.SUPPRESS)
+    p.add_argument("--prewarm-claims", default="", help=argparse.SUPPRESS)
     p.add_argument("--peer-limit", type=float, default=0, help="seconds for a peer to be ready; the next time, a tenth")
     p.add_argument("--list", action="store_true", help="print the workloads and end; needs no device")
     return p.parse_args()
@@ -141,16 +142,19 @@ class Runner:
     def ready(self, name, make, w, inputs):
         """The contender, what its first call returned and what is worth noting."""
         key = (w["family"], name)
+        begun = time.monotonic()
         try:
             with prewarm.TimeLimit(self.limit / (10 if key in self.slow else 1)):
                 function = make(w, inputs, self.suite)
-                return function, *called(function)
+                y, note = called(function)
+                return function, y, {**note, "ready_s": round(time.monotonic() - begun, 3)}
         except TimeoutError:
             self.slow.add(key)
             raise
 
     def run(self, index, w):
         import torch
+        begun = time.monotonic()
         inputs, outputs = make_inputs(w), make_outputs(w)
         call = self.suite.prepare(index)
         contenders, notes = [("kiln", call)], {}
@@ -179,7 +183,8 @@ class Runner:
                 if timing["name"] == "kiln":
                     timing["served_by"] = call.served_by()
             timings += [{"name": name, **note} for name, note in notes.items()]
-            return {**w, "state": self.suite.device_state(), "contenders": timings}
+            return {**w, "state": self.suite.device_state(), "contenders": timings,
+                    "seconds": round(time.monotonic() - begun, 3)}
         finally:
             torch.cuda.synchronize()
             for _, ours in contenders:
@@ -307,8 +312,9 @@ def main():
     if args.prewarm_part:
         prewarm.share_candidates(*(int(v) for v in args.prewarm_part.split("/")))
         peers, _ = import_peers(args.peers, families_of(args))
+        builds = {f: getattr(sys.modules[f"{f}_peers"], "BUILDS", {}) for f in peers}
         with torch.no_grad():
-            prewarm.run_part(args.prewarm_part, work, peers, make_inputs)
+            prewarm.run_part(args.prewarm_claims, prewarm.tasks_of(work, peers, builds), peers, make_inputs)
         return 0
     if not torch.cuda.is_available():
         print("peers.py: a benchmark of device work needs a device: PyTorch sees none", file=sys.stderr)

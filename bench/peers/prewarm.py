@@ -1,13 +1,14 @@
 """Fills the caches of the peers' compilers (torch's, Triton's, flashinfer's builds) from several processes at once.
 
-Workloads are shared out, except for peers that search: of those each process takes every workload and its share of the
-candidates, so that none is compiled twice.
+Each call is made by whichever process comes to it first, except for peers that search: of those each process takes every
+workload and its share of the candidates, so that none is compiled twice.
 """
 import functools
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 SEARCHING = (("gemm", "triton"), ("gla", "fla"))
@@ -38,41 +39,67 @@ def share_candidates(index, count):
 
 
 def run(script, count, limit):
-    """`script` once for each share, as it was called; ended after `limit` seconds (0: when they end)."""
+    """`script` in `count` processes, as it was called, for parts of the work; ended after `limit` seconds (0: when done)."""
     begun = time.monotonic()
     command = [sys.executable, os.path.abspath(script), *sys.argv[1:]]
-    parts = [subprocess.Popen(command + ["--prewarm-part", f"{i}/{count}"], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL, start_new_session=True) for i in range(count)]
+    # As many compile for themselves as there are processes: no pool of helpers in each.
+    environment = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
     cut = 0
-    for part in parts:
-        try:
-            part.wait(max(0.1, begun + limit - time.monotonic()) if limit else None)
-        except subprocess.TimeoutExpired:
-            os.killpg(part.pid, signal.SIGKILL)
-            part.wait()
-            cut += 1
+    with tempfile.TemporaryDirectory() as claims:
+        parts = [subprocess.Popen(command + ["--prewarm-part", f"{i}/{count}", "--prewarm-claims", claims],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+                                  env=environment) for i in range(count)]
+        for part in parts:
+            try:
+                part.wait(max(0.1, begun + limit - time.monotonic()) if limit else None)
+            except subprocess.TimeoutExpired:
+                os.killpg(part.pid, signal.SIGKILL)
+                part.wait()
+                cut += 1
     print(f"caches filled by {count} processes in {time.monotonic() - begun:.0f} s, {cut} cut short", flush=True)
 
 
-def run_part(part, work, peers, make_inputs):
-    """One process's share: each call once, on its own; failures show later."""
+def tasks_of(work, peers, builds):
+    """[(workload, peer)], longest first: one for each library that a peer has nvcc build, then the other calls.
+
+    `peers[family]` holds the peers' names; `builds[family][name]` is a function from a workload to what names the
+    library that its call needs.
+    """
+    built, first, then = set(), [], []
+    for _, w in work:
+        for name in peers[w["family"]]:
+            build = builds[w["family"]].get(name)
+            if build is None:
+                then.append((w, name))
+            elif (key := (name, w["family"], build(w))) not in built:
+                built.add(key)
+                first.append((w, name))
+    return first + then
+
+
+def claimed(folder, number):
+    """Whether this process is the first that asks for task `number`."""
+    try:
+        os.close(os.open(os.path.join(folder, str(number)), os.O_CREAT | os.O_EXCL))
+        return True
+    except FileExistsError:
+        return False
+
+
+def run_part(claims, tasks, peers, make_inputs):
+    """What one process does: calls tasks that nobody has begun, each once, on its own; failures show later."""
     import torch
-    index, count = (int(v) for v in part.split("/"))
-    for number, (_, w) in enumerate(work):
-        family = w["family"]
-        shared = w["bytes"] <= LARGEST_SHARED  # all processes hold it at once
-        wanted = [make for name, make in peers[family].items()
-                  if number % count == index or shared and (family, name) in SEARCHING]
-        if not wanted:
+    for number, (w, name) in enumerate(tasks):
+        all_share = (w["family"], name) in SEARCHING and w["bytes"] <= LARGEST_SHARED  # all hold its tensors at once
+        if not all_share and not claimed(claims, number):
             continue
-        tensors = make_inputs(w)
-        for make in wanted:
-            try:
-                make(w, tensors, None)()
-                torch.cuda.synchronize()
-            except Exception:  # pylint: disable=broad-except
-                pass
-        del tensors
+        try:
+            tensors = make_inputs(w)
+            peers[w["family"]][name](w, tensors, None)()
+            torch.cuda.synchronize()
+        except Exception:  # pylint: disable=broad-except
+            pass
+        tensors = None
         torch.cuda.empty_cache()
 
 

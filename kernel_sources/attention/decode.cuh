@@ -194,7 +194,7 @@ struct Lane {
     for (int i = 0; i < items; ++i) {
       const int pack = i * lanes + lane;
       if (present && pack < packs) {
-        words[i] = load_words<Hint::stream>(head + pack * VEC, static_cast<Access*>(nullptr));
+        load_words<Hint::stream>(1, head + pack * VEC, words[i]);
       } else {
 #pragma unroll
         for (auto& w : words[i].w) w = 0;

@@ -32,27 +32,33 @@ __device__ __forceinline__ uint64 evict_first_policy() {
 }
 
 // Loads through the read-only path (`keep`, `stream`) carry no memory clobber: the data must not
-// change while the kernel runs, so the compiler may move them freely.
-#define KILN_LOAD(BYTES, TYPE, CONSTRAINT, VEC, OUT, ...)                                     \
-  template <Hint H>                                                                           \
-  __device__ __forceinline__ Words<BYTES> load_words(const void* p, Words<BYTES>*) {          \
-    Words<BYTES> r;                                                                           \
-    if constexpr (H == Hint::keep) {                                                          \
-      asm("ld.global.nc" VEC TYPE " " OUT ";" : __VA_ARGS__ : "l"(p));                        \
-    } else if constexpr (H == Hint::stream) {                                                 \
-      asm("ld.global.nc.L1::no_allocate.L2::cache_hint" VEC TYPE " " OUT ", %" CONSTRAINT ";" \
-          : __VA_ARGS__                                                                       \
-          : "l"(p), "l"(evict_first_policy()));                                               \
-    } else {                                                                                  \
-      asm volatile("ld.global" VEC TYPE " " OUT ";" : __VA_ARGS__ : "l"(p) : "memory");       \
-    }                                                                                         \
-    return r;                                                                                 \
+// change while the kernel runs, so the compiler may move them freely. `when`: 0 leaves `r` as it
+// is, by a predicate: a branch would let the compiler put the use of one load before the next.
+#define KILN_LOAD(BYTES, TYPE, NEXT, LAST, VEC, OUT, ...)                                         \
+  template <Hint H>                                                                               \
+  __device__ __forceinline__ void load_words(uint32 when, const void* p, Words<BYTES>& r) {       \
+    if constexpr (H == Hint::keep) {                                                              \
+      asm("{ .reg .pred q; setp.ne.u32 q, %" NEXT ", 0; @q ld.global.nc" VEC TYPE " " OUT "; }"   \
+          : __VA_ARGS__                                                                           \
+          : "l"(p), "r"(when));                                                                   \
+    } else if constexpr (H == Hint::stream) {                                                     \
+      asm("{ .reg .pred q; setp.ne.u32 q, %" LAST                                                 \
+          ", 0; @q ld.global.nc.L1::no_allocate.L2::cache_hint" VEC TYPE " " OUT ", %" NEXT "; }" \
+          : __VA_ARGS__                                                                           \
+          : "l"(p), "l"(evict_first_policy()), "r"(when));                                        \
+    } else {                                                                                      \
+      asm volatile("{ .reg .pred q; setp.ne.u32 q, %" NEXT ", 0; @q ld.global" VEC TYPE " " OUT   \
+                   "; }"                                                                          \
+                   : __VA_ARGS__                                                                  \
+                   : "l"(p), "r"(when)                                                            \
+                   : "memory");                                                                   \
+    }                                                                                             \
   }
-KILN_LOAD(16, ".u32", "5", ".v4", "{%0, %1, %2, %3}, [%4]", "=r"(r.w[0]), "=r"(r.w[1]),
-          "=r"(r.w[2]), "=r"(r.w[3]))
-KILN_LOAD(8, ".u32", "3", ".v2", "{%0, %1}, [%2]", "=r"(r.w[0]), "=r"(r.w[1]))
-KILN_LOAD(4, ".u32", "2", "", "%0, [%1]", "=r"(r.w[0]))
-KILN_LOAD(2, ".u16", "2", "", "%0, [%1]", "=h"(r.w[0]))
+KILN_LOAD(16, ".u32", "5", "6", ".v4", "{%0, %1, %2, %3}, [%4]", "+r"(r.w[0]), "+r"(r.w[1]),
+          "+r"(r.w[2]), "+r"(r.w[3]))
+KILN_LOAD(8, ".u32", "3", "4", ".v2", "{%0, %1}, [%2]", "+r"(r.w[0]), "+r"(r.w[1]))
+KILN_LOAD(4, ".u32", "2", "3", "", "%0, [%1]", "+r"(r.w[0]))
+KILN_LOAD(2, ".u16", "2", "3", "", "%0, [%1]", "+h"(r.w[0]))
 #undef KILN_LOAD
 
 #define KILN_STORE(BYTES, TYPE, CONSTRAINT, VEC, IN, ...)                                   \
@@ -120,10 +126,16 @@ struct Pack {
   }
 };
 
-// p must be a multiple of V * sizeof(T) bytes.
+// p must be a multiple of V * sizeof(T) bytes. Where not `inside`, nothing is read: zero.
+template <Hint H, int V, typename T>
+__device__ __forceinline__ Pack<T, V> load_if(bool inside, const T* p) {
+  Pack<T, V> pack = Pack<T, V>::zero();
+  load_words<H>(inside, p, pack.words);
+  return pack;
+}
 template <Hint H, int V, typename T>
 __device__ __forceinline__ Pack<T, V> load(const T* p) {
-  return {load_words<H>(p, static_cast<Words<V* static_cast<int>(sizeof(T))>*>(nullptr))};
+  return load_if<H, V>(true, p);
 }
 template <Hint H, int V, typename T>
 __device__ __forceinline__ void store(T* p, const Pack<T, V>& pack) {

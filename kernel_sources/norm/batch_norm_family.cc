@@ -10,6 +10,7 @@
 #include "group_norm_split.h"
 #include "group_norm_wide.h"
 #include "instance_norm.h"
+#include "instance_norm_channel.h"
 #include "instance_norm_infer.h"
 #include "instance_norm_split.h"
 #include "instance_norm_wide.h"
@@ -26,6 +27,7 @@ void register_batch_norms(Registry& registry) {
   registry.add_reference("BatchNormFwdOp", batch_norm_reference);
 
   registry.add_op<InstanceNormFwdOp>();
+  registry.add<InstanceNormFwdOp, InstanceNormChannelKernel>("instance_norm_channel");
   registry.add<InstanceNormFwdOp, InstanceNormWideKernel>("instance_norm_wide");
   registry.add<InstanceNormFwdOp, InstanceNormSplitKernel>("instance_norm_split");
   registry.add<InstanceNormFwdOp, InstanceNormKernel>("instance_norm");

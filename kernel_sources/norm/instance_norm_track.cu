@@ -18,10 +18,10 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     means += mean[b * channels + channel];
     variances += variance[b * channels + channel];
   }
-  const double items = static_cast<double>(batch);
+  const double part = 1.0 / static_cast<double>(batch);
   const float keep = 1.f - momentum;
   running_mean[channel] =
-      __fmaf_rn(momentum, static_cast<float>(means / items), keep * running_mean[channel]);
+      __fmaf_rn(momentum, static_cast<float>(means * part), keep * running_mean[channel]);
   running_var[channel] =
-      __fmaf_rn(momentum, static_cast<float>(variances / items), keep * running_var[channel]);
+      __fmaf_rn(momentum, static_cast<float>(variances * part), keep * running_var[channel]);
 }

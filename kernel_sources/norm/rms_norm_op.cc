@@ -5,7 +5,7 @@
 namespace kiln::inline v1 {
 
 std::size_t RMSNormFwdInterface::workspace_bytes(const LayerNormCall& call) {
-  return row_queue_bytes(call);
+  return row_workspace_bytes(call);
 }
 
 Signature RMSNormFwdOp::signature() {

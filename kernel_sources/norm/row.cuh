@@ -62,9 +62,10 @@ struct __align__(16) Moments {
 };
 
 // Puts together the `Count` moments in shared memory, in every lane. Set 0 must not be empty.
-// Moving all to its pivot costs at most a factor `Count` of rounding error in the variance: a set's
-// mean is that far off only where the variance itself is as large (README.md).
-template <bool Centred, int Count>
+// Moving all to its pivot, or to its mean (`ToMean`, where the sets are large and their pivots may
+// be off), costs digits of the variance only where an outlier makes that large: README.md says how
+// many.
+template <bool Centred, int Count, bool ToMean = false>
 __device__ __forceinline__ Moments merge(const Moments* sets) {
   static_assert(Count >= 1 && Count <= warp_size, "a warp merges one set a lane");
   constexpr int lanes = round_up_to_power_of_two(Count);
@@ -72,7 +73,8 @@ __device__ __forceinline__ Moments merge(const Moments* sets) {
   Moments m{0.f, 0.f, 0.f, 0.f};
   if (lanes == Count || lane < Count) m = sets[lane];
   if constexpr (!Centred) return {0.f, 0.f, lanes_sum<lanes>(m.square), 0.f};
-  const float pivot = sets[0].pivot;
+  float pivot = sets[0].pivot;
+  if constexpr (ToMean) pivot += __fdividef(sets[0].sum, sets[0].count);
   const float move = m.pivot - pivot;
   const bool any = m.count > 0.f;
   const float sum = any ? m.sum + m.count * move : 0.f;
@@ -186,16 +188,11 @@ struct Held {
   template <Hint Load>
   __device__ __forceinline__ void fetch(const Operands<E>& row) {
 #pragma unroll
-    for (int i = 0; i < Items; ++i) {
-      x[i] = P::zero();
-      if (inside(i)) x[i] = kiln::load<Load, V>(row.x + pack(i) * V);
-    }
+    for (int i = 0; i < Items; ++i) x[i] = kiln::load_if<Load, V>(inside(i), row.x + pack(i) * V);
     if constexpr (F::residual) {
 #pragma unroll
-      for (int i = 0; i < Items; ++i) {
-        r[i] = P::zero();
-        if (inside(i)) r[i] = kiln::load<Load, V>(row.residual + pack(i) * V);
-      }
+      for (int i = 0; i < Items; ++i)
+        r[i] = kiln::load_if<Load, V>(inside(i), row.residual + pack(i) * V);
     }
   }
   // Makes x the values to normalise; a form with a residual writes them here.
@@ -210,8 +207,31 @@ struct Held {
     }
   }
 
+  // Near the values of `Lanes` neighbouring threads. Of 16-bit elements the mean of 8 or more that
+  // the first thread holds, which costs one exchange; else the mean of all, as float32 results
+  // would show the digits that an outlier among so few takes (README.md, which also says what was
+  // measured).
+  template <int Lanes>
+  __device__ __forceinline__ float pivot(float count) const {
+    constexpr bool few = sizeof(E) == 2 && Items * V >= 8 && (!F::modulated || Items == 1);
+    constexpr int leading = few && Items > 4 ? (7 + V) / V : Items;
+    Chains plain;
+#pragma unroll
+    for (int i = 0; i < leading; ++i) x[i].each([&](int j, float v) { plain.part[j % 4] += v; });
+    if constexpr (few) {
+      int packs = leading > 1 ? 0 : 1;  // where the first is outside, so are all
+#pragma unroll
+      for (int i = 0; i < leading; ++i) packs += leading > 1 && inside(i);
+      const float values = static_cast<float>(packs > 0 ? packs * V : 1);
+      return __shfl_sync(all_lanes, __fdividef(plain.total(), values), 0, Lanes);
+    } else {
+      const float total = lanes_sum<Lanes>(plain.total());
+      return count > 0.f ? __fdividef(total, count) : 0.f;
+    }
+  }
+
   // The moments of what `Lanes` neighbouring threads hold together: `count` elements. Two passes
-  // over the registers; the pivot is the mean as well as it could be rounded.
+  // over the registers.
   template <int Lanes>
   __device__ __forceinline__ Moments moments(float count) const {
     if constexpr (!F::centred) {
@@ -222,11 +242,7 @@ struct Held {
             [&](int j, float v) { square.part[j % 4] = __fmaf_rn(v, v, square.part[j % 4]); });
       return {0.f, 0.f, lanes_sum<Lanes>(square.total()), count};
     } else {
-      Chains plain;
-#pragma unroll
-      for (int i = 0; i < Items; ++i) x[i].each([&](int j, float v) { plain.part[j % 4] += v; });
-      const float total = lanes_sum<Lanes>(plain.total());
-      const float pivot = count > 0.f ? __fdividef(total, count) : 0.f;
+      const float pivot = this->pivot<Lanes>(count);
       Chains sum, square;
 #pragma unroll
       for (int i = 0; i < Items; ++i) {

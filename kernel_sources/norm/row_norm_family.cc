@@ -31,6 +31,7 @@
 #include "layer_norm_cluster.h"
 #include "layer_norm_cluster_stream.h"
 #include "layer_norm_queue.h"
+#include "layer_norm_spread.h"
 #include "layer_norm_stream.h"
 #include "layer_norm_warp.h"
 #include "reference.h"
@@ -38,6 +39,7 @@
 #include "rms_norm_cluster.h"
 #include "rms_norm_cluster_stream.h"
 #include "rms_norm_queue.h"
+#include "rms_norm_spread.h"
 #include "rms_norm_stream.h"
 #include "rms_norm_warp.h"
 
@@ -65,10 +67,12 @@ void register_row_norms(Registry& registry) {
            LayerNormStreamKernel, LayerNormClusterStreamKernel>(registry, "layer_norm",
                                                                 layer_norm_reference);
   registry.add<LayerNormFwdOp, LayerNormQueueKernel>("layer_norm_queue");
+  registry.add<LayerNormFwdOp, LayerNormSpreadKernel>("layer_norm_spread");
   add_form<RMSNormFwdOp, RMSNormKernel, RMSNormWarpKernel, RMSNormClusterKernel,
            RMSNormStreamKernel, RMSNormClusterStreamKernel>(registry, "rms_norm",
                                                             rms_norm_reference);
   registry.add<RMSNormFwdOp, RMSNormQueueKernel>("rms_norm_queue");
+  registry.add<RMSNormFwdOp, RMSNormSpreadKernel>("rms_norm_spread");
   add_form<FusedAddLayerNormFwdOp, FusedAddLayerNormKernel, FusedAddLayerNormWarpKernel,
            FusedAddLayerNormClusterKernel, FusedAddLayerNormStreamKernel,
            FusedAddLayerNormClusterStreamKernel>(registry, "fused_add_layer_norm",

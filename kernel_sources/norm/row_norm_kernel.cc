@@ -25,7 +25,9 @@ std::vector<std::string> headers_of(std::string_view placement) {
       "kernel_sources/device/reduce.cuh", std::string(kFolder) + "constants.cuh",
       std::string(kFolder) + "row.cuh"};
   if (placement == "row_cluster_stream") headers.push_back(std::string(kFolder) + "row_stream.cuh");
-  if (placement == "row_queue") headers.push_back("kernel_sources/device/bulk.cuh");
+  if (placement == "row_queue" || placement == "row_spread")
+    headers.push_back("kernel_sources/device/bulk.cuh");
+  if (placement == "row_spread") headers.push_back(std::string(kFolder) + "published_moments.cuh");
   headers.push_back(std::string(kFolder) + std::string(placement) + ".cuh");
   return headers;
 }
@@ -75,9 +77,13 @@ Refusal RowNormKernel::refusal(const LayerNormCall& call) {
 
 std::vector<Program> RowNormKernel::programs(const DeviceFacts& /*facts*/,
                                              const Config& config) const {
-  const std::string kernel = std::string(form_.name) + std::string(placement_.suffix);
+  return {program_of(placement_, config)};
+}
+
+Program RowNormKernel::program_of(const Placement& placement, const Config& config) const {
+  const std::string kernel = std::string(form_.name) + std::string(placement.suffix);
   Program program{.source = std::string(kFolder) + kernel + ".cu",
-                  .headers = headers_of(placement_.header),
+                  .headers = headers_of(placement.header),
                   .kernels = {kernel},
                   .constants = {{"DTYPE", facts_.dtype},
                                 {"ROW_SIZE", facts_.n},
@@ -90,7 +96,7 @@ std::vector<Program> RowNormKernel::programs(const DeviceFacts& /*facts*/,
   for (const auto& [name, value] : config.values()) {
     if (name != "rows_per_block") program.constants.push_back({upper(name), value});
   }
-  return {std::move(program)};
+  return program;
 }
 
 std::vector<Config> RowNormKernel::autotune_configs(const DeviceFacts& facts) const {

@@ -67,6 +67,9 @@ class RowNormKernel : public Kernel {
   RowNormKernel(const RowForm& form, const RowFacts& facts, const Placement& placement)
       : form_(form), facts_(facts), placement_(placement) {}
 
+  // The program of this form on `placement`.
+  Program program_of(const Placement& placement, const Config& config) const;
+
   const RowForm& form() const { return form_; }
   const RowFacts& row() const { return facts_; }
 

@@ -1,6 +1,6 @@
 #include "row_norm_op.h"
 
-#include "row_placements.h"
+#include "row_spread.h"
 #include "rows.h"
 
 #include <absl/strings/str_format.h>
@@ -75,8 +75,10 @@ absl::StatusOr<LayerNormCall> plan_rows(const Signature& signature, const CallAr
   return call;
 }
 
-std::size_t row_queue_bytes(const LayerNormCall& call) {
-  return QueueRows::serves_rows_of(call.n * size_of(call.dtype)) ? sizeof(std::uint64_t) : 0;
+std::size_t row_workspace_bytes(const LayerNormCall& call) {
+  const std::int64_t bytes = call.n * size_of(call.dtype);
+  if (SpreadRows::serves_rows_of(bytes)) return SpreadRows::kWorkspaceBytes;
+  return QueueRows::serves_rows_of(bytes) ? sizeof(std::uint64_t) : 0;
 }
 
 Tensor rows_view(const Tensor& tensor, int trailing) {

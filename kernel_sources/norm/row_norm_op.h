@@ -28,8 +28,8 @@ TensorParam factor_input(std::string name);  // of a row's size, optional
 absl::StatusOr<LayerNormCall> plan_rows(const Signature& signature, const CallArgs& args,
                                         const NormParams& params, std::size_t row_inputs);
 
-// Workspace of a call: where long rows are taken from a queue, its word.
-std::size_t row_queue_bytes(const LayerNormCall& call);
+// Workspace of a call: of long rows the queue's word, of the longest the moments of slices.
+std::size_t row_workspace_bytes(const LayerNormCall& call);
 
 // `tensor` as [rows, n]. REQUIRES: it passed `plan_rows` or is contiguous.
 Tensor rows_view(const Tensor& tensor, int trailing);

@@ -33,6 +33,8 @@ std::int64_t grid_of_loop(const Config& config, std::int64_t resident, std::int6
       {std::min(rows, resident), ceil_div(rows, config["rows_per_block"]), std::int64_t{1}});
 }
 
+bool is_plain_rms(const RowForm& form) { return !form.centred && !form.fused; }
+
 // Threads for a row of more than 384 accesses, the blocks for which a multiprocessor's registers
 // must be enough, and whether a plain form's block takes one row: as measured (README.md).
 struct BlockShape {
@@ -48,11 +50,11 @@ BlockShape block_shape(const RowForm& form, std::int64_t packs) {
   if (form.centred && form.fused) return holding(packs <= 512 ? 2 : 4);
   if (form.centred) {
     BlockShape shape = holding(4);
-    shape.blocks_per_sm = std::min<std::int64_t>(4, shape.blocks_per_sm);
+    if (packs > 512) shape.blocks_per_sm = std::min<std::int64_t>(4, shape.blocks_per_sm);
     return shape;
   }
+  if (packs <= 512) return form.fused ? BlockShape{512, 4, true} : BlockShape{320, 8, true};
   if (form.fused) {
-    if (packs <= 512) return holding(2);  // one row waits less for its own threads
     if (packs > 640 && packs <= 1024) return {whole_warps(ceil_div(packs * 5, 32)), 4};
   } else if (packs >= 1024 && packs < 2048) {
     const std::int64_t threads = whole_warps(ceil_div(packs * 5, 16));
@@ -84,7 +86,7 @@ Config WarpRows::default_config(const DeviceFacts& /*facts*/) const {
           {"lanes", lanes},
           {"early", held <= 4 ? 1 : 0},
           {"load_hint", form().fused ? 0 : 1},
-          {"store_hint", 0}};
+          {"store_hint", is_plain_rms(form()) && row().packs() > 16 ? 1 : 0}};
 }
 
 std::int64_t WarpRows::blocks(const Config& config, int /*sm_count*/, std::int64_t rows) const {
@@ -135,6 +137,10 @@ Config BlockRows::default_config(const DeviceFacts& facts) const {
       config.set("blocks_per_sm", 8);
       config.set("load_hint", 0);
     }
+    if (is_plain_rms(form()) && packs <= 160 && has_factors()) {
+      config.set("threads", 64);
+      config.set("early", 2);
+    }
     return config;
   }
   const BlockShape shape = block_shape(form(), packs);
@@ -143,6 +149,7 @@ Config BlockRows::default_config(const DeviceFacts& facts) const {
   config.set("early", form().adaptive ? 1 : 0);
   config.set("load_hint", 0);
   const bool plain = !form().fused && !form().adaptive;
+  if (form().fused && !form().centred && packs <= 512 && has_factors()) config.set("early", 2);
   if (!plain || (!form().centred && row().bytes() >= kBlockBytes)) return config;
   if (!shape.one_row) {
     config.set("loop", 2);

@@ -152,8 +152,7 @@ struct Tile {
   __device__ __forceinline__ void fetch(const DTYPE* set, W walk) {
 #pragma unroll
     for (int i = 0; i < Items; ++i) {
-      x[i] = SetPack::zero();
-      if (inside(i)) x[i] = kiln::load<Load, VEC>(set + walk.at * VEC);
+      x[i] = kiln::load_if<Load, VEC>(inside(i), set + walk.at * VEC);
       walk.move();
     }
   }
@@ -204,9 +203,17 @@ struct Tile {
     sum += s.total();
     square += q.total();
   }
+  // As near as 16-bit results can tell, and with one exchange: the mean of the first pack of
+  // the warp's first lane.
+  __device__ __forceinline__ float lane_pivot() const {
+    if constexpr (sizeof(DTYPE) == 4 || VEC < 8) return warp_pivot();
+    Chains plain;
+    x[0].each([&](int j, float v) { plain.part[j % 4] += v; });
+    return __shfl_sync(all_lanes, plain.total() * (1.f / VEC), 0);
+  }
   // The moments of what the warp holds, in all lanes.
   __device__ __forceinline__ Moments moments() const {
-    const float pivot = warp_pivot();
+    const float pivot = lane_pivot();
     float sum = 0.f, square = 0.f;
     accumulate(pivot, sum, square);
     return {pivot, lanes_sum<warp_size>(sum), lanes_sum<warp_size>(square), warp_count()};
@@ -239,6 +246,14 @@ struct Running {
   }
 };
 
+// Moves the running statistics of a set towards `mean` and `unbiased`.
+__device__ __forceinline__ void move_running(const SetsCall& call, int64 set, float mean,
+                                             float unbiased, const Running& was) {
+  const float keep = 1.f - call.momentum;
+  call.running_mean[set] = __fmaf_rn(call.momentum, mean, keep * was.mean);
+  call.running_var[set] = __fmaf_rn(call.momentum, unbiased, keep * was.variance);
+}
+
 // Writes what a call wants to know of a set. By one thread.
 __device__ __forceinline__ void publish(const SetsCall& call, int64 set, const SetStatistics& s,
                                         const Running& was) {
@@ -247,11 +262,7 @@ __device__ __forceinline__ void publish(const SetsCall& call, int64 set, const S
   if (call.mean != nullptr) call.mean[set] = mean;
   if (call.rstd != nullptr) call.rstd[set] = s.rstd;
   if (call.variance != nullptr) call.variance[set] = unbiased;
-  if (call.running_mean != nullptr) {
-    const float keep = 1.f - call.momentum;
-    call.running_mean[set] = __fmaf_rn(call.momentum, mean, keep * was.mean);
-    call.running_var[set] = __fmaf_rn(call.momentum, unbiased, keep * was.variance);
-  }
+  if (call.running_mean != nullptr) move_running(call, set, mean, unbiased, was);
 }
 
 // The weight and bias of a set's pieces.

@@ -180,53 +180,6 @@ __device__ __forceinline__ void copy_parts(const SetsCall& call, const HeldPlan&
   }
 }
 
-// Writes the moments of the `packs` packs that lie at `mine` and, for each lane, a warp's width
-// further on; those behind them may be anything.
-__device__ __forceinline__ void warp_moments(const SetPack* mine, int packs, Moments& to) {
-  const int lane = lane_of();
-  if (packs <= 0) {
-    if (lane == 0) to = {0.f, 0.f, 0.f, 0.f};
-    return;
-  }
-  // The mean of the first packs of the lanes: near enough to every value that sums around it lose
-  // no digits.
-  Chains plain, s, q;
-  const SetPack leading = lane < packs ? mine[0] : SetPack::zero();
-  leading.each([&](int j, float v) { plain.part[j % 4] += v; });
-  const int firsts = packs < warp_size ? packs : warp_size;
-  const float pivot =
-      __fdividef(lanes_sum<warp_size>(plain.total()), static_cast<float>(firsts * VEC));
-  const auto add = [&](const SetPack& pack) {
-    pack.each([&](int j, float v) {
-      const float d = v - pivot;
-      s.part[j % 4] += d;
-      q.part[j % 4] = __fmaf_rn(d, d, q.part[j % 4]);
-    });
-  };
-  int at = 0;
-#pragma unroll 1
-  for (; at + UNROLL * warp_size <= packs; at += UNROLL * warp_size) {
-    SetPack x[UNROLL];
-#pragma unroll
-    for (int k = 0; k < UNROLL; ++k) x[k] = mine[at + k * warp_size];
-#pragma unroll
-    for (int k = 0; k < UNROLL; ++k) add(x[k]);
-  }
-#pragma unroll 1
-  for (; at + lane < packs; at += warp_size) add(mine[at]);
-  // Both sums at once, each in one half of the lanes.
-  constexpr int half = warp_size / 2;
-  const float sum = s.total(), square = q.total();
-  const float other = __shfl_xor_sync(all_lanes, lane < half ? square : sum, half);
-  const float total = lanes_sum<half>((lane < half ? sum : square) + other);
-  if (lane == half) to.square = total;
-  if (lane == 0) {
-    to.pivot = pivot;
-    to.sum = total;
-    to.count = static_cast<float>(packs * VEC);
-  }
-}
-
 // The warps that add up parts as they arrive.
 __device__ __forceinline__ void add_up(Shared& shared) {
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
@@ -236,8 +189,9 @@ __device__ __forceinline__ void add_up(Shared& shared) {
     const Part part = shared.parts[at.slot];
     if (part.set != no_set) {
       const int left = part.packs - warp * warp_packs;
-      warp_moments(slot_at(at.slot) + warp * warp_packs + lane_of(),
-                   left < warp_packs ? left : warp_packs, shared.warps[at.slot][warp]);
+      warp_moments<true, UNROLL>(slot_at(at.slot) + warp * warp_packs + lane_of(),
+                                 left < warp_packs ? left : warp_packs,
+                                 shared.warps[at.slot][warp]);
     }
     __syncwarp();
     if (lane_of() == 0) shared.added[at.slot].arrive();
@@ -254,7 +208,8 @@ __device__ __forceinline__ void publish_parts(const HeldPlan& plan, Shared& shar
     if (part.set != no_set) {
       const Moments own = merge<true, warps_adding>(shared.warps[at.slot]);
       if (lane_of() == 0)
-        give_moments(plan.moments + static_cast<int64>(part.set) * plan.parts + part.number, own);
+        give_moments(plan.moments + static_cast<int64>(part.set) * plan.parts + part.number, own,
+                     __float_as_uint(own.count));
     }
     __syncwarp();
     if (lane_of() == 0) shared.known[at.slot].arrive();
@@ -275,7 +230,9 @@ __device__ __forceinline__ Result gathered(const SetsCall& call, const HeldPlan&
     shift = factors.shift;
   }
   const Moments* const moments = plan.moments + static_cast<int64>(part.set) * plan.parts;
-  const SetStatistics s = statistics(call, set_moments(moments, static_cast<int>(plan.parts)));
+  const SetStatistics s =
+      statistics(call, gather_moments(moments, static_cast<int>(plan.parts),
+                                      [](int, Moments& m) { return m.count != 0.f; }));
   if (first) publish(call, part.set, s, was);
   if constexpr (PER_PIECE) return {s.pivot, s.rstd, s.offset, 0};
   scale *= s.rstd;

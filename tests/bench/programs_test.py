@@ -10,6 +10,8 @@ import unittest
 KILN, GPU_BENCH = sys.argv[1:3]
 LIBRARY = os.path.join(os.path.dirname(GPU_BENCH), "libkiln_bench.so")
 BENCH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench")
+sys.path.insert(0, os.path.join(BENCH, "peers"))
+import prewarm  # noqa: E402
 
 
 def run(*words):
@@ -69,6 +71,21 @@ class ProgramsTest(unittest.TestCase):
             share = small.count(family) / len(small)
             for length in range(len(small)):
                 self.assertLess(abs(small[:length].count(family) - share * length), 2, (family, length))
+
+    def test_prewarming_begins_with_one_call_for_each_library_that_is_built(self):
+        work = [(i, {"name": str(i), "family": "attention", "dtype": d}) for i, d in enumerate("aabbc")]
+        tasks = prewarm.tasks_of(work, {"attention": ["torch", "flashinfer"]},
+                                 {"attention": {"flashinfer": lambda w: w["dtype"]}})
+        self.assertEqual([(w["name"], name) for w, name in tasks],
+                         [(n, "flashinfer") for n in "024"] + [(n, "torch") for n in "01234"])
+
+    def test_processes_that_prewarm_take_each_task_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            code = f"import prewarm; print(*[n for n in range(2000) if prewarm.claimed({folder!r}, n)])"
+            parts = [subprocess.Popen([sys.executable, "-B", "-c", code], cwd=os.path.join(BENCH, "peers"), text=True,
+                                      stdout=subprocess.PIPE) for _ in range(4)]
+            taken = [int(n) for part in parts for n in part.communicate(timeout=60)[0].split()]
+        self.assertEqual(sorted(taken), list(range(2000)))
 
     def test_what_cannot_run_here_is_named_with_its_reason(self):
         with tempfile.TemporaryDirectory() as folder:

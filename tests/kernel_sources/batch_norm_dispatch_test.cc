@@ -100,7 +100,11 @@ TEST_F(BatchNormDispatchTest, InstanceAndGroupNormAreChosenByTheSizeOfTheirSets)
   const auto instance = [&](const BatchNormCall& call) {
     return key<InstanceNormTrainFwdInterface>(*instance_, call);
   };
-  EXPECT_EQ(instance(channels(8, 128, 1024)), "instance_norm_wide");
+  EXPECT_EQ(instance(channels(8, 128, 1024)), "instance_norm_channel");
+  EXPECT_EQ(instance(channels(32, 128, 1024)), "instance_norm_channel");
+  EXPECT_EQ(instance(channels(33, 128, 1024)), "instance_norm_wide");
+  EXPECT_EQ(instance(channels(8, 128, 1032)), "instance_norm_wide");
+  EXPECT_EQ(instance(channels(8, 1 << 18, 1024)), "instance_norm_wide");  // 2^31 elements
   EXPECT_EQ(instance(channels(8, 128, 65536)), "instance_norm_wide");
   EXPECT_EQ(instance(channels(8, 127, 65544)), "instance_norm_split");
   EXPECT_EQ(instance(channels(8, 128, 65544)), "instance_norm");  // 1024 instances

@@ -17,7 +17,8 @@ class NormDispatchTest : public ::testing::TestWithParam<NormForm> {
  protected:
   std::string name(const std::string& suffix) const { return GetParam().stem + suffix; }
   bool is_layer_norm() const { return std::string(GetParam().stem) == "layer_norm"; }
-  // Forms whose long rows clusters take from a queue, on archs with the shared memory for it.
+  // Forms whose long rows clusters take from a queue, and whose longest are spread over all
+  // multiprocessors, on archs with the shared memory for it.
   bool takes_from_a_queue() const {
     return is_layer_norm() || std::string(GetParam().stem) == "rms_norm";
   }
@@ -77,16 +78,21 @@ TEST_P(NormDispatchTest, ClustersServeLongRowsFromSm90On) {
     const std::string longest = name(arch >= 90 ? "_cluster_stream" : "_stream");
     const std::string held = beyond_the_block(arch);
     const std::string longer = held == name("_queue") ? held : longest;
+    const std::string spread = held == name("_queue") ? name("_spread") : longest;
     EXPECT_EQ(key(call(16392, DType::float16, 16, arch)), held) << arch;  // 32784 bytes
     EXPECT_EQ(key(call(32768, DType::float16, 16, arch)), held) << arch;
     EXPECT_EQ(key(call(65536, DType::float16, 16, arch)), held) << arch;
     EXPECT_EQ(key(call(65544, DType::float16, 16, arch)), longer) << arch;
     EXPECT_EQ(key(call(131072, DType::float32, 16, arch)), longer) << arch;
     EXPECT_EQ(key(call(524288, DType::bfloat16, 16, arch)), longer) << arch;
-    EXPECT_EQ(key(call(524296, DType::bfloat16, 16, arch)), longest) << arch;
+    EXPECT_EQ(key(call(524296, DType::bfloat16, 16, arch)), spread) << arch;
     EXPECT_EQ(key(call(262144, DType::float32, 16, arch)), longer) << arch;
-    EXPECT_EQ(key(call(262148, DType::float32, 16, arch)), longest) << arch;
-    EXPECT_EQ(key(call(1 << 20, DType::bfloat16, 16, arch)), longest) << arch;
+    EXPECT_EQ(key(call(262148, DType::float32, 16, arch)), spread) << arch;
+    EXPECT_EQ(key(call(1 << 20, DType::float32, 16, arch)), spread) << arch;
+    EXPECT_EQ(key(call((1 << 20) + 4, DType::float32, 16, arch)), longest) << arch;
+    EXPECT_EQ(key(call(1 << 21, DType::bfloat16, 16, arch)), spread) << arch;
+    EXPECT_EQ(key(call((1 << 21) + 8, DType::bfloat16, 16, arch)), longest) << arch;
+    EXPECT_EQ(key(call(1 << 20, DType::bfloat16, 8, arch)), longest) << arch;
     EXPECT_EQ(key(call((1 << 20) + 7, DType::bfloat16, 2, arch)), longest) << arch;
     // Accesses of less than 16 bytes are not held.
     EXPECT_EQ(key(call(65536, DType::float16, 8, arch)), name("_stream")) << arch;
@@ -157,7 +163,7 @@ TEST_P(NormDispatchTest, EveryProblemIsServedOnEveryArchAndEveryImplementationIs
   EXPECT_GT(problems, is_layer_norm() ? 90 : 35);
   std::set<std::string> all;
   for (const KernelRow& row : runtime_.kernel_rows(GetParam().op)) all.insert(row.key);
-  EXPECT_EQ(all.size(), takes_from_a_queue() ? 6u : 5u);
+  EXPECT_EQ(all.size(), takes_from_a_queue() ? 7u : 5u);
   all.erase(name("_cluster"));  // only by preference
   EXPECT_EQ(reached, all);
 }

@@ -147,10 +147,10 @@ TEST_F(NormLaunchTest, AWarpsTeamsShareABlock) {
 
 TEST_F(NormLaunchTest, ABlockTakesTwoRowsOnceTheDeviceIsFull) {
   ASSERT_THAT(launch("layer_norm", 4096, 2048),
-              is_ok());  // 512 accesses: 128 threads, 4 blocks a multiprocessor
+              is_ok());  // 512 accesses: 128 threads, 8 blocks a multiprocessor
   EXPECT_EQ(block(), 128u);
   EXPECT_EQ(support_.last.smem_bytes, 2u * 4096 * 2);  // weight and bias
-  EXPECT_EQ(grid(), 1024u);
+  EXPECT_EQ(grid(), 1056u);
   ASSERT_THAT(launch("layer_norm", 4096, 100000), is_ok());
   EXPECT_EQ(grid(), 50000u);
   ASSERT_THAT(launch("layer_norm", 4096, 3), is_ok());
@@ -198,6 +198,62 @@ TEST_F(NormLaunchTest, LongRowsFitTheirBlocks) {
       }
     }
   }
+}
+
+TEST_F(NormLaunchTest, TheLongestRowsAreSpreadOverBlocksThatRunAtOnce) {
+  ASSERT_THAT(launch("layer_norm_spread", 1 << 20, 5), is_ok());
+  EXPECT_EQ(support_.launches, 2);  // the moments are made empty before
+  EXPECT_EQ(grid(), 128u);          // slices of 1024 accesses
+  EXPECT_EQ(block(), 2u * 256 + 6 * 32);
+  EXPECT_TRUE(support_.last.cooperative);
+  EXPECT_THAT(support_.words, ::testing::ElementsAre(1, 2, 3, 4, 5, 1 << 20, kWorkspace));
+  ASSERT_THAT(launch("layer_norm_spread", 1 << 20, 0), is_ok());
+  EXPECT_EQ(support_.launches, 2);
+}
+
+// Each configuration has a multiprocessor for each slice, and room for what a block holds; moments
+// fit the workspace.
+TEST_F(NormLaunchTest, SpreadRowsFitTheirBlocks) {
+  for (const int arch : {90, 100}) {
+    const DeviceFacts facts = *reference_facts(arch);
+    for (const std::int64_t n : {524296, 600008, 1 << 20, 1 << 21}) {
+      make<LayerNormFwdInterface>(kForms[0], "layer_norm_spread", n);
+      for (const Config& config : kernel_->autotune_configs(facts)) {
+        const std::int64_t slices = (n / 8 + config["part"] - 1) / config["part"];
+        EXPECT_LE(slices, facts.sm_count) << n << to_string(config);
+        EXPECT_GE(config["slots"], 4) << n << to_string(config);
+        EXPECT_LE(2 * config["slots"] * slices * 16,
+                  LayerNormFwdInterface::workspace_bytes({.n = n, .dtype = DType::bfloat16}));
+        const std::int64_t smem = kernel_->programs(facts, config)[0].smem_bytes;
+        EXPECT_EQ(smem, (config["slots"] + 2) * config["part"] * 16);
+        EXPECT_LE(smem + config["slots"] * (config["threads"] / 2 + 56), facts.smem_budget);
+      }
+    }
+  }
+}
+
+// A part of a device has too little shared memory for the rings, and a configuration of a larger
+// one would wait for blocks that never run.
+TEST_F(NormLaunchTest, SpreadRowsOnFewMultiprocessorsAreReadTwice) {
+  DeviceFacts small = *reference_facts(90);
+  small.sm_count = 16;
+  make<LayerNormFwdInterface>(kForms[0], "layer_norm_spread", 1 << 20);
+  const Config config = kernel_->default_config(small);
+  EXPECT_EQ(config["slots"], 0);
+  EXPECT_THAT(kernel_->programs(small, config)[0].kernels,
+              ::testing::ElementsAre("layer_norm_cluster_stream"));
+  EXPECT_EQ(kernel_->autotune_configs(small)[0], config);
+  auto loaded = std::make_unique<Loaded>();
+  loaded->config = kernel_->default_config(*reference_facts(90));
+  loaded->functions = {nullptr, nullptr};
+  loaded->facts = small;
+  loaded->support = &support_;
+  kernel_->publish(0, std::move(loaded));
+  EXPECT_THAT(dynamic_cast<const LayerNormFwdInterface&>(*kernel_).forward(
+                  Stream{}, rows_at(1, 5, 1 << 20, 1 << 20), factor_at(2, 1 << 20),
+                  factor_at(3, 1 << 20), rows_at(4, 5, 1 << 20, 1 << 20), fake(kWorkspace)),
+              status_is(kFailedPrecondition, HasSubstr("got 128 slices for 16 multiprocessors")));
+  EXPECT_EQ(support_.launches, 0);
 }
 
 TEST_F(NormLaunchTest, MoreBlocksThanAGridHoldsAreRefused) {

@@ -1,0 +1,62 @@
+// Instance norm of few and short instances a channel: a warp holds an instance, and where a call
+// has running statistics, a block all instances of a channel, so that it can move these itself. One
+// read, one write.
+//
+//   PACKS      of an instance
+//   ITEMS      packs that a lane holds
+//   INSTANCES  warps of a channel: a power of two, no less than the batch
+//   SETS       warps of a block
+#include "kernel_sources/norm/sets.cuh"
+
+static_assert(THREADS == 32, "a warp holds an instance");
+static_assert(ITEMS >= 1 && ITEMS <= 16 && PACKS <= ITEMS * 32, "packs that a lane holds");
+static_assert(SETS >= 1 && SETS <= 32 && SETS % INSTANCES == 0, "a block has whole channels");
+
+using namespace kiln;
+using namespace kiln::norm;
+
+// `call`: its sets are the instances, its groups the channels. Grid: SETS / INSTANCES channels a
+// block.
+extern "C" __global__ void __launch_bounds__(32 * SETS)
+    instance_norm_channel(SetsCall call, int batch) {
+  __shared__ float means[SETS], variances[SETS];
+  const bool tracked = call.running_mean != nullptr;
+  const int warp = static_cast<int>(threadIdx.y);
+  const int channels = static_cast<int>(call.groups), sets = static_cast<int>(call.sets);
+  int set = static_cast<int>(blockIdx.x) * SETS + warp;  // as they lie in memory
+  int item = 0, channel = 0;
+  bool inside = set < sets;
+  if (tracked) {
+    item = warp % INSTANCES;
+    channel = static_cast<int>(blockIdx.x) * (SETS / INSTANCES) + warp / INSTANCES;
+    inside = item < batch && channel < channels;
+    set = item * channels + channel;
+  }
+  if (!inside) set = 0;  // warps without an instance compute one again and write nothing
+  const int64 start = set * call.set_stride * VEC;
+  const Walk<int> walk(call, threadIdx.x);
+  Tile<ITEMS, PACKS == ITEMS * 32> tile(PACKS);
+  tile.template fetch<Hint::stream>(call.x + start, walk);
+  const SetFactors factors(call, set);
+  const bool moves = tracked && inside && item == 0 && threadIdx.x == 0;
+  const Running was(call, channel, moves);
+  const double part = moves ? 1.0 / batch : 0;  // while the values come
+  const SetStatistics s = statistics(call, tile.moments());
+  if (tracked && threadIdx.x == 0) {
+    means[warp] = s.pivot + s.offset;
+    variances[warp] = s.variance * call.unbias;
+  }
+  if (inside) give(tile, call.y + start, walk.again(), s, factors);
+  if (!tracked) return;
+  __syncthreads();
+  if (!moves) return;
+  // In the order of the batch and in double, as instance_norm_track does.
+  double mean = 0, variance = 0;
+#pragma unroll 4
+  for (int b = 0; b < batch; ++b) {
+    mean += means[warp + b];
+    variance += variances[warp + b];
+  }
+  move_running(call, channel, static_cast<float>(mean * part), static_cast<float>(variance * part),
+               was);
+}

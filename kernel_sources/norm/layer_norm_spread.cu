@@ -1,0 +1,25 @@
+// LayerNorm, all multiprocessors for each row: y = (x - mean) * rstd *
+// weight + bias.
+#include "kernel_sources/norm/row_spread.cuh"
+
+using kiln::int64;
+using kiln::norm::Moments;
+
+// Launched before `layer_norm_spread`: `count` moments to zero.
+extern "C" __global__ void __launch_bounds__(256)
+    layer_norm_spread_begin(uint4* moments, int64 count) {
+  const int64 i = static_cast<int64>(blockIdx.x) * 256 + threadIdx.x;
+  if (i < count) moments[i] = make_uint4(0, 0, 0, 0);
+}
+
+extern "C" __global__ void __launch_bounds__(kiln::norm::spread_threads, 1)
+    layer_norm_spread(const DTYPE* x, const DTYPE* weight, const DTYPE* bias, DTYPE* y, int64 rows,
+                      int64 x_stride, Moments* moments) {
+  kiln::norm::Operands<DTYPE> call;
+  call.x = x;
+  call.x_stride = x_stride;
+  call.weight = weight;
+  call.bias = bias;
+  call.y = y;
+  kiln::norm::spread_rows<kiln::norm::LayerNorm>(call, rows, moments);
+}
