@@ -47,12 +47,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) fwd_train_whole(SetsCall c
   }
   parts[threadIdx.x] = m;
   __syncthreads();
-  m = parts[column];
-#pragma unroll 1
+  // All are read before the first is needed.
+  Moments of_rows[ROWS];
+#pragma unroll
+  for (int i = 0; i < ROWS; ++i) of_rows[i] = parts[column + i * channels];
+  m = of_rows[0];
+#pragma unroll
   for (int i = 1; i < ROWS; ++i) {
-    const Moments next = parts[column + i * channels];
-    if (next.count == 0.f) continue;
-    const float move = next.pivot - m.pivot;
+    const Moments& next = of_rows[i];
+    const float move = next.count > 0.f ? next.pivot - m.pivot : 0.f;
     const float sum = __fmaf_rn(next.count, move, next.sum);
     m.square += __fmaf_rn(move, next.sum + sum, next.square);
     m.sum += sum;
