@@ -24,7 +24,7 @@ import prewarm  # noqa: E402
 from suite import Call, Suite, SuiteError  # noqa: E402
 
 FAMILIES = ("norm", "gemm", "attention", "gla")  # each with a module FAMILY_peers
-PREWARM_SHARE = 0.4  # of the deadline, at most
+PREWARM_SHARE = 0.45  # of the deadline, at most
 LARGE = 1 << 30  # bytes; what moves more comes last
 COMPARED = 1 << 22  # elements of each end of a result that are compared
 

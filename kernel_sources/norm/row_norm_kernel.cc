@@ -19,19 +19,6 @@ std::string upper(std::string name) {
   return name;
 }
 
-std::vector<std::string> headers_of(std::string_view placement) {
-  std::vector<std::string> headers = {
-      "kernel_sources/device/dtype.cuh", "kernel_sources/device/memory.cuh",
-      "kernel_sources/device/reduce.cuh", std::string(kFolder) + "constants.cuh",
-      std::string(kFolder) + "row.cuh"};
-  if (placement == "row_cluster_stream") headers.push_back(std::string(kFolder) + "row_stream.cuh");
-  if (placement == "row_queue" || placement == "row_spread")
-    headers.push_back("kernel_sources/device/bulk.cuh");
-  if (placement == "row_spread") headers.push_back(std::string(kFolder) + "published_moments.cuh");
-  headers.push_back(std::string(kFolder) + std::string(placement) + ".cuh");
-  return headers;
-}
-
 // Rows a block and the loop over them go together: one is nothing without the other.
 void tidy(Config& config) {
   if (config["rows_per_block"] == 0) return;  // a placement without the choice
@@ -81,9 +68,12 @@ std::vector<Program> RowNormKernel::programs(const DeviceFacts& /*facts*/,
 }
 
 Program RowNormKernel::program_of(const Placement& placement, const Config& config) const {
+  const std::string folder(kFolder);
   const std::string kernel = std::string(form_.name) + std::string(placement.suffix);
-  Program program{.source = std::string(kFolder) + kernel + ".cu",
-                  .headers = headers_of(placement.header),
+  Program program{.source = folder + kernel + ".cu",
+                  .headers = {"kernel_sources/device/dtype.cuh", "kernel_sources/device/memory.cuh",
+                              "kernel_sources/device/reduce.cuh", folder + "constants.cuh",
+                              folder + "row.cuh", folder + std::string(placement.header) + ".cuh"},
                   .kernels = {kernel},
                   .constants = {{"DTYPE", facts_.dtype},
                                 {"ROW_SIZE", facts_.n},
@@ -93,6 +83,8 @@ Program RowNormKernel::program_of(const Placement& placement, const Config& conf
                                 {"HAS_BIAS", std::int64_t{facts_.has_bias}}},
                   .options = {},
                   .smem_bytes = smem_bytes(config)};
+  for (const std::string_view header : placement.needs)
+    if (!header.empty()) program.headers.emplace_back(header);
   for (const auto& [name, value] : config.values()) {
     if (name != "rows_per_block") program.constants.push_back({upper(name), value});
   }

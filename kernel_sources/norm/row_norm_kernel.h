@@ -4,6 +4,7 @@
 #include <kiln/kernel.h>
 #include <kiln/ops/layer_norm_call.h>
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -58,11 +59,12 @@ class RowNormKernel : public Kernel {
   std::vector<Config> autotune_configs(const DeviceFacts& facts) const override;
 
  protected:
-  // `suffix` and `header` name the placement: "_warp" and "row_warp". Borrowed for the kernel's
-  // life.
+  // `suffix` and `header` name the placement: "_warp" and "row_warp"; `needs` are what its header
+  // includes besides what all do. Borrowed for the kernel's life.
   struct Placement {
     std::string_view suffix;
     std::string_view header;
+    std::array<std::string_view, 2> needs{};
   };
   RowNormKernel(const RowForm& form, const RowFacts& facts, const Placement& placement)
       : form_(form), facts_(facts), placement_(placement) {}

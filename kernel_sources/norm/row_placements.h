@@ -83,7 +83,7 @@ class QueueRows : public RowNormKernel {
 
  protected:
   QueueRows(const RowForm& form, const RowFacts& facts)
-      : RowNormKernel(form, facts, {"_queue", "row_queue"}) {}
+      : RowNormKernel(form, facts, {"_queue", "row_queue", {"kernel_sources/device/bulk.cuh"}}) {}
   std::int64_t blocks(const Config& config, int sm_count, std::int64_t rows) const override;
   std::int64_t smem_bytes(const Config& config) const override;
   RowChoices choices(const DeviceFacts& facts) const override;
@@ -114,7 +114,9 @@ class ClusterStreamRows : public RowNormKernel {
 
  protected:
   ClusterStreamRows(const RowForm& form, const RowFacts& facts)
-      : RowNormKernel(form, facts, {"_cluster_stream", "row_cluster_stream"}) {}
+      : RowNormKernel(
+            form, facts,
+            {"_cluster_stream", "row_cluster_stream", {"kernel_sources/norm/row_stream.cuh"}}) {}
   std::int64_t blocks(const Config& config, int sm_count, std::int64_t rows) const override;
   RowChoices choices(const DeviceFacts& facts) const override;
   bool can_run(const Config& config, const DeviceFacts& facts) const override;

@@ -80,7 +80,11 @@ std::vector<Config> SpreadRows::autotune_configs(const DeviceFacts& facts) const
 
 std::vector<Program> SpreadRows::programs(const DeviceFacts& facts, const Config& config) const {
   if (config["slots"] == 0) return ClusterStreamRows::programs(facts, config);
-  Program program = program_of({"_spread", "row_spread"}, config);
+  Program program =
+      program_of({"_spread",
+                  "row_spread",
+                  {"kernel_sources/device/bulk.cuh", "kernel_sources/norm/published_moments.cuh"}},
+                 config);
   program.kernels.push_back(program.kernels[0] + "_begin");
   return {std::move(program)};
 }
