@@ -76,4 +76,4 @@ PEERS = {"torch": eager, "torch packed": packed, "torch.compile": flex, "flashin
 MODULES = {"torch": "torch", "torch packed": "torch", "torch.compile": "torch", "flashinfer": "flashinfer"}
 # What tells apart the libraries that nvcc builds for a peer's calls.
 BUILDS = {"flashinfer": lambda w: (w["inputs"][0]["dtype"], w["inputs"][1]["dtype"], w["inputs"][1]["shape"][0] == 1,
-                                   bool(w["params"]["softcap"]))}
+                                   w["inputs"][1]["shape"][3], bool(w["params"]["softcap"]))}

@@ -42,7 +42,7 @@ def run(script, count, limit):
     """`script` in `count` processes, as it was called, for parts of the work; ended after `limit` seconds (0: when done)."""
     begun = time.monotonic()
     command = [sys.executable, os.path.abspath(script), *sys.argv[1:]]
-    # As many compile for themselves as there are processes: no pool of helpers in each.
+    # As many compile for themselves as there are processes: no pool of workers in each.
     environment = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
     cut = 0
     with tempfile.TemporaryDirectory() as claims:
@@ -60,7 +60,7 @@ def run(script, count, limit):
 
 
 def tasks_of(work, peers, builds):
-    """[(workload, peer)], longest first: one for each library that a peer has nvcc build, then the other calls.
+    """[(workload, peer)], builds first: one for each library that a peer has nvcc build; then the other calls.
 
     `peers[family]` holds the peers' names; `builds[family][name]` is a function from a workload to what names the
     library that its call needs.

@@ -1,18 +1,13 @@
 #include "instance_norm_channel.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace kiln {
 namespace {
 
 constexpr std::int64_t kMostInstances = 32;  // of a channel: a block's warps
 constexpr std::int64_t kMostPacks = 128;     // of an instance: 4 accesses a lane
-
-std::int64_t power_of_two_from(std::int64_t least) {
-  std::int64_t p = 1;
-  while (p < least) p *= 2;
-  return p;
-}
 
 }  // namespace
 
@@ -31,8 +26,10 @@ Refusal InstanceNormChannelKernel::refusal(const BatchNormCall& c) {
 
 Entry<InstanceNormChannelKernel> InstanceNormChannelKernel::entry_for(const BatchNormCall& c) {
   const int vec = access_width(c);
-  return Entry<InstanceNormChannelKernel>(c.dtype, vec, c.spatial / vec, power_of_two_from(c.batch),
-                                          c.eps, c.momentum);
+  const auto power_of_two =
+      static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(c.batch)));
+  return Entry<InstanceNormChannelKernel>(c.dtype, vec, c.spatial / vec, power_of_two, c.eps,
+                                          c.momentum);
 }
 
 std::vector<Program> InstanceNormChannelKernel::programs(const DeviceFacts& /*facts*/,
@@ -74,10 +71,13 @@ absl::Status InstanceNormChannelKernel::forward(const Stream& stream, const Tens
   call.bias = bias.data;
   call.running_mean = running_mean.data;
   call.running_var = running_var.data;
-  const std::int64_t block_channels = here.config["sets"] / instances_;
-  const LaunchShape shape{
-      .grid = {static_cast<std::uint32_t>((channels + block_channels - 1) / block_channels), 1, 1},
-      .block = {32, static_cast<std::uint32_t>(here.config["sets"]), 1}};
+  // With running statistics blocks have whole channels, else instances as they lie in memory.
+  const std::int64_t sets = here.config["sets"];
+  const std::int64_t blocks = running_mean.data != nullptr
+                                  ? (channels * instances_ + sets - 1) / sets
+                                  : (channels * batch + sets - 1) / sets;
+  const LaunchShape shape{.grid = {static_cast<std::uint32_t>(blocks), 1, 1},
+                          .block = {32, static_cast<std::uint32_t>(here.config["sets"]), 1}};
   return launch(here, 0, stream, shape, call, static_cast<int>(batch));
 }
 

@@ -10,6 +10,12 @@ namespace kiln::norm {
 
 __device__ __forceinline__ int lane_of() { return static_cast<int>(threadIdx.x) % warp_size; }
 
+// For a kernel of blocks of 256 threads: makes `count` words zero.
+__device__ __forceinline__ void clear_words(uint4* words, int64 count) {
+  const int64 i = static_cast<int64>(blockIdx.x) * 256 + threadIdx.x;
+  if (i < count) words[i] = make_uint4(0, 0, 0, 0);
+}
+
 // By one warp: writes the moments of the `packs` packs that lie at `mine` and, for each lane, a
 // warp's width further on; those behind them may be anything.
 template <bool Centred, int Unroll, typename E, int V>

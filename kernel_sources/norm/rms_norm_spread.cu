@@ -1,4 +1,5 @@
-// RMSNorm, all multiprocessors for each row: y = x * rstd * weight.
+// RMSNorm, all multiprocessors for each row:
+// y = x * rstd * weight.
 #include "kernel_sources/norm/row_spread.cuh"
 
 using kiln::int64;
@@ -7,8 +8,7 @@ using kiln::norm::Moments;
 // Launched before `rms_norm_spread`: `count` moments to zero.
 extern "C" __global__ void __launch_bounds__(256)
     rms_norm_spread_begin(uint4* moments, int64 count) {
-  const int64 i = static_cast<int64>(blockIdx.x) * 256 + threadIdx.x;
-  if (i < count) moments[i] = make_uint4(0, 0, 0, 0);
+  kiln::norm::clear_words(moments, count);
 }
 
 extern "C" __global__ void __launch_bounds__(kiln::norm::spread_threads, 1)

@@ -1,6 +1,6 @@
 // What every row normalization shares: which operands a form has, the part of a row that one thread
-// holds, the statistics of a row and the formula. How threads are put on rows is in row_warp.cuh,
-// row_block.cuh, row_cluster.cuh and row_stream.cuh. Formulas and the error bound are in README.md.
+// holds, the statistics of a row and the formula. How threads are put on rows is in the other
+// row_*.cuh. Formulas and the error bound are in README.md.
 #pragma once
 
 #include "kernel_sources/device/dtype.cuh"
@@ -62,10 +62,9 @@ struct __align__(16) Moments {
 };
 
 // Puts together the `Count` moments in shared memory, in every lane. Set 0 must not be empty.
-// Moving all to its pivot, or to its mean (`ToMean`, where the sets are large and their pivots may
-// be off), costs digits of the variance only where an outlier makes that large: README.md says how
-// many.
-template <bool Centred, int Count, bool ToMean = false>
+// Moving all to its mean costs at most a factor `Count` of rounding error in the variance: a set's
+// mean is that far off only where the variance itself is as large (README.md).
+template <bool Centred, int Count>
 __device__ __forceinline__ Moments merge(const Moments* sets) {
   static_assert(Count >= 1 && Count <= warp_size, "a warp merges one set a lane");
   constexpr int lanes = round_up_to_power_of_two(Count);
@@ -73,12 +72,11 @@ __device__ __forceinline__ Moments merge(const Moments* sets) {
   Moments m{0.f, 0.f, 0.f, 0.f};
   if (lanes == Count || lane < Count) m = sets[lane];
   if constexpr (!Centred) return {0.f, 0.f, lanes_sum<lanes>(m.square), 0.f};
-  float pivot = sets[0].pivot;
-  if constexpr (ToMean) pivot += __fdividef(sets[0].sum, sets[0].count);
+  const float pivot = sets[0].pivot + __fdividef(sets[0].sum, sets[0].count);
   const float move = m.pivot - pivot;
   const bool any = m.count > 0.f;
-  const float sum = any ? m.sum + m.count * move : 0.f;
-  const float square = any ? m.square + move * (m.sum + sum) : 0.f;
+  const float sum = any ? __fmaf_rn(m.count, move, m.sum) : 0.f;
+  const float square = any ? __fmaf_rn(move, m.sum + sum, m.square) : 0.f;
   return {pivot, lanes_sum<lanes>(sum), lanes_sum<lanes>(square), lanes_sum<lanes>(m.count)};
 }
 
@@ -207,21 +205,19 @@ struct Held {
     }
   }
 
-  // Near the values of `Lanes` neighbouring threads. Of 16-bit elements the mean of 8 or more that
-  // the first thread holds, which costs one exchange; else the mean of all, as float32 results
-  // would show the digits that an outlier among so few takes (README.md, which also says what was
-  // measured).
+  // Near the values of `Lanes` neighbouring threads: the mean of what the first of them holds,
+  // which costs one exchange, or, where that is less than 8 values or many to add, the mean of all
+  // (README.md says what that costs in digits, and what was measured).
   template <int Lanes>
   __device__ __forceinline__ float pivot(float count) const {
-    constexpr bool few = sizeof(E) == 2 && Items * V >= 8 && (!F::modulated || Items == 1);
-    constexpr int leading = few && Items > 4 ? (7 + V) / V : Items;
+    constexpr bool of_first = Items * V >= 8 && Items <= (F::modulated ? 1 : 4);
     Chains plain;
 #pragma unroll
-    for (int i = 0; i < leading; ++i) x[i].each([&](int j, float v) { plain.part[j % 4] += v; });
-    if constexpr (few) {
-      int packs = leading > 1 ? 0 : 1;  // where the first is outside, so are all
+    for (int i = 0; i < Items; ++i) x[i].each([&](int j, float v) { plain.part[j % 4] += v; });
+    if constexpr (of_first) {
+      int packs = Whole;
 #pragma unroll
-      for (int i = 0; i < leading; ++i) packs += leading > 1 && inside(i);
+      for (int i = Whole; i < Items; ++i) packs += inside(i);
       const float values = static_cast<float>(packs > 0 ? packs * V : 1);
       return __shfl_sync(all_lanes, __fdividef(plain.total(), values), 0, Lanes);
     } else {

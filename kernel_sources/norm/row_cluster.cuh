@@ -63,7 +63,7 @@ __device__ __forceinline__ void cluster_rows(const Operands<DTYPE>& call, int64 
                        make_float4(block.pivot, block.sum, block.square, block.count));
     cluster_arrive();
     cluster_wait();
-    const Moments m = merge<F::centred, CLUSTER, true>(slices[turn]);
+    const Moments m = merge<F::centred, CLUSTER>(slices[turn]);
     const Normaliser n = normaliser<F::centred>(m, ROW_SIZE, EPS);
     held.template write<Hint(STORE_HINT)>(row, n, [&](int i) { return factors.get(held, row, i); });
     if (LOOP == 0 || at >= rows) return;

@@ -1,6 +1,7 @@
 #include "row_placements.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace kiln {
 namespace {
@@ -17,9 +18,7 @@ constexpr std::int64_t kStreamSliceBytes =
 std::int64_t bytes_of(const LayerNormCall& call) { return call.n * size_of(call.dtype); }
 
 std::int64_t power_of_two_from(std::int64_t least) {
-  std::int64_t p = 1;
-  while (p < least) p *= 2;
-  return p;
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(least)));
 }
 
 // Blocks of `threads` that fill a multiprocessor as the defaults do.
@@ -31,6 +30,11 @@ std::int64_t grid_of_loop(const Config& config, std::int64_t resident, std::int6
   if (config["loop"] == 0) return rows;
   return std::max(
       {std::min(rows, resident), ceil_div(rows, config["rows_per_block"]), std::int64_t{1}});
+}
+
+// Threads that a multiprocessor has room for.
+std::int64_t most_threads(int arch) {
+  return arch == 86 || arch == 89 || arch == 120 ? 1536 : 2048;
 }
 
 bool is_plain_rms(const RowForm& form) { return !form.centred && !form.fused; }
@@ -53,7 +57,7 @@ BlockShape block_shape(const RowForm& form, std::int64_t packs) {
     if (packs > 512) shape.blocks_per_sm = std::min<std::int64_t>(4, shape.blocks_per_sm);
     return shape;
   }
-  if (packs <= 512) return form.fused ? BlockShape{512, 4, true} : BlockShape{320, 8, true};
+  if (packs <= 512) return form.fused ? BlockShape{512, 4, true} : BlockShape{320, 6, true};
   if (form.fused) {
     if (packs > 640 && packs <= 1024) return {whole_warps(ceil_div(packs * 5, 32)), 4};
   } else if (packs >= 1024 && packs < 2048) {
@@ -145,7 +149,8 @@ Config BlockRows::default_config(const DeviceFacts& facts) const {
   }
   const BlockShape shape = block_shape(form(), packs);
   config.set("threads", shape.threads);
-  config.set("blocks_per_sm", shape.blocks_per_sm);
+  config.set("blocks_per_sm",
+             std::min(shape.blocks_per_sm, most_threads(facts.arch) / shape.threads));
   config.set("early", form().adaptive ? 1 : 0);
   config.set("load_hint", 0);
   const bool plain = !form().fused && !form().adaptive;

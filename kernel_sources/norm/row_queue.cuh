@@ -145,7 +145,7 @@ struct QueuedPart {
     }
     known.wait(turn.parity);
     row = shared.rows[turn.slot];
-    return merge<F::centred, CLUSTER, true>(shared.slices[turn.slot]);
+    return merge<F::centred, CLUSTER>(shared.slices[turn.slot]);
   }
 };
 

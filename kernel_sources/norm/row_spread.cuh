@@ -4,11 +4,15 @@
 // The warps of a block have roles, and no role waits for another but through the barriers of the
 // slots:
 //
-//   full     a slice has arrived         the warp that copies -> those that add up
-//   added    its moments are known       the warps that add up -> those that publish and that
-//   gather known    so are its row's            the warps that publish and that gather -> those
-//   that give written  its slot has its result     the warps that give -> the one that stores empty
-//   its slot is free            the warp that stores -> the one that copies
+//   full     a slice has arrived       the warp that copies -> those that add up
+//   added    its moments are known     those that add up -> those that publish and that gather
+//   known    so are its row's          those that publish and that gather -> those that give
+//   written  its slot has its result   those that give -> the one that stores
+//   empty    its slot is free          the one that stores -> the one that copies
+//
+// No role is more than one round of the ring ahead of another, so the parity of a phase tells which
+// it is: filling a slot anew needs `empty` and so every role's arrival before that. A warp that
+// gathers looks at its own rows only, as it would not be waited for at those of the others.
 //
 // A multiprocessor with more bandwidth than others has to wait for them at every row, and leaves it
 // to them: dealt out like this, rows are not slower than taken from a queue (row_queue.cuh), where
@@ -24,9 +28,8 @@
 // SLOTS, so all have published that, so all have stored row r - 2 SLOTS: nobody still wants the
 // moments in whose place those of r come. A place says which row it has.
 //
-//   PART       packs of a slice                     SLOTS      slices in the ring
-//   UNROLL     packs that a thread has at once      GATHERERS  warps that gather, which share the
-//   rows
+//   PART       packs of a slice                 SLOTS      slices in the ring
+//   UNROLL     packs that a thread has at once  GATHERERS  warps that gather, which share the rows
 #pragma once
 
 #include "kernel_sources/device/bulk.cuh"
@@ -77,16 +80,19 @@ struct SpreadBlock {
   int64 rows, begin;  // of the slice, in packs
   int packs;
 
-  // Calls `f` with each row and its place in the ring, in order, once `before` has passed the
-  // phase.
+  // Calls `f` with every `step`-th row from `first` on and its slot, in order, once `before` has
+  // passed the slot's phase.
   template <typename Fn>
-  __device__ __forceinline__ void each_row(const Barrier* before, Fn f, uint32 parity = 0) const {
+  __device__ __forceinline__ void each_row(const Barrier* before, Fn f, uint32 parity = 0,
+                                           int first = 0, int step = 1) const {
     RingPlace<SLOTS> at;
     at.parity = parity;
+    for (int i = 0; i < first; ++i) at.next();
 #pragma unroll 1
-    for (int64 row = 0; row < rows; ++row, at.next()) {
+    for (int64 row = first; row < rows; row += step) {
       before[at.slot].wait(at.parity);
       f(row, at.slot);
+      for (int i = 0; i < step; ++i) at.next();
     }
   }
   __device__ __forceinline__ void tell(Barrier& barrier) const {
@@ -131,8 +137,7 @@ struct SpreadBlock {
   }
 
   __device__ __forceinline__ void gather(int turn) const {
-    each_row(shared.added, [&](int64 row, int slot) {
-      if (row % GATHERERS != turn) return;
+    const auto one_row = [&](int64 row, int slot) {
       const Moments m = gather_moments(moments_of(row), slices, [&](int slice, Moments& part) {
         const bool there = __float_as_uint(part.count) == mark(row);
         const int held = row_packs - slice * PART < PART ? row_packs - slice * PART : PART;
@@ -141,7 +146,8 @@ struct SpreadBlock {
       });
       if (lane_of() == 0) shared.results[slot] = normaliser<F::centred>(m, ROW_SIZE, EPS);
       tell(shared.known[slot]);
-    });
+    };
+    each_row(shared.added, one_row, 0, turn, GATHERERS);
   }
 
   // Each thread keeps the factors of the packs that it gives: nobody else reads them.

@@ -203,13 +203,19 @@ struct Tile {
     sum += s.total();
     square += q.total();
   }
-  // As near as 16-bit results can tell, and with one exchange: the mean of the first pack of
-  // the warp's first lane.
+  // The mean of what the warp's first lane holds: as near where that is 8 values or more, and with
+  // one exchange. Of many packs it takes longer than the exchanges.
   __device__ __forceinline__ float lane_pivot() const {
-    if constexpr (sizeof(DTYPE) == 4 || VEC < 8) return warp_pivot();
+    if constexpr (Items * VEC < 8 || Items > 4) return warp_pivot();
     Chains plain;
-    x[0].each([&](int j, float v) { plain.part[j % 4] += v; });
-    return __shfl_sync(all_lanes, plain.total() * (1.f / VEC), 0);
+    int packs = 0;
+#pragma unroll
+    for (int i = 0; i < Items; ++i) {
+      x[i].each([&](int j, float v) { plain.part[j % 4] += v; });
+      packs += inside(i);
+    }
+    const float values = static_cast<float>(packs > 0 ? packs * VEC : 1);
+    return __shfl_sync(all_lanes, __fdividef(plain.total(), values), 0);
   }
   // The moments of what the warp holds, in all lanes.
   __device__ __forceinline__ Moments moments() const {

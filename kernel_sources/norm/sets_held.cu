@@ -354,8 +354,7 @@ __device__ __forceinline__ void store_parts(const SetsCall& call, Shared& shared
 
 // Launched before `sets_held`: `count` words to zero, those of the moments and the counter's.
 extern "C" __global__ void __launch_bounds__(256) sets_held_begin(uint4* words, int64 count) {
-  const int64 i = static_cast<int64>(blockIdx.x) * 256 + threadIdx.x;
-  if (i < count) words[i] = make_uint4(0, 0, 0, 0);
+  clear_words(words, count);
 }
 
 // Grid: all blocks at once. Two groups of THREADS and a warp each that copies and that publishes,

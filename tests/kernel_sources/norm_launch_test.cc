@@ -214,19 +214,36 @@ TEST_F(NormLaunchTest, TheLongestRowsAreSpreadOverBlocksThatRunAtOnce) {
 // Each configuration has a multiprocessor for each slice, and room for what a block holds; moments
 // fit the workspace.
 TEST_F(NormLaunchTest, SpreadRowsFitTheirBlocks) {
+  const auto op = make_norm(runtime_, "LayerNormFwdOp");
   for (const int arch : {90, 100}) {
-    const DeviceFacts facts = *reference_facts(arch);
-    for (const std::int64_t n : {524296, 600008, 1 << 20, 1 << 21}) {
-      make<LayerNormFwdInterface>(kForms[0], "layer_norm_spread", n);
-      for (const Config& config : kernel_->autotune_configs(facts)) {
-        const std::int64_t slices = (n / 8 + config["part"] - 1) / config["part"];
-        EXPECT_LE(slices, facts.sm_count) << n << to_string(config);
-        EXPECT_GE(config["slots"], 4) << n << to_string(config);
-        EXPECT_LE(2 * config["slots"] * slices * 16,
-                  LayerNormFwdInterface::workspace_bytes({.n = n, .dtype = DType::bfloat16}));
-        const std::int64_t smem = kernel_->programs(facts, config)[0].smem_bytes;
-        EXPECT_EQ(smem, (config["slots"] + 2) * config["part"] * 16);
-        EXPECT_LE(smem + config["slots"] * (config["threads"] / 2 + 56), facts.smem_budget);
+    for (const int sm_count : {132, 148, 114, 78}) {
+      DeviceFacts facts = *reference_facts(arch);
+      facts.sm_count = sm_count;
+      for (const std::int64_t bytes : {(1 << 20) + 16, 1200016, 1 << 21, 1 << 22}) {
+        for (const int factors : {0, 1, 2}) {
+          for (const DType dtype : {DType::bfloat16, DType::float32}) {
+            const LayerNormCall call{.n = bytes / size_of(dtype),
+                                     .dtype = dtype,
+                                     .has_weight = factors > 0,
+                                     .has_bias = factors > 1};
+            const auto plan =
+                op->entry_plan(interface_of(runtime_, "LayerNormFwdOp"), "layer_norm_spread", call);
+            ASSERT_THAT(plan, is_ok());
+            const std::unique_ptr<Kernel> kernel = plan->build();
+            for (const Config& config : kernel->autotune_configs(facts)) {
+              if (config["slots"] == 0) continue;  // the cluster stream's
+              SCOPED_TRACE(to_string(config));
+              const std::int64_t slices = (bytes / 16 + config["part"] - 1) / config["part"];
+              EXPECT_LE(slices, sm_count);
+              EXPECT_GE(config["slots"], 4);
+              EXPECT_LE(static_cast<std::size_t>(2 * config["slots"] * slices * 16),
+                        LayerNormFwdInterface::workspace_bytes(call));
+              const std::int64_t smem = kernel->programs(facts, config)[0].smem_bytes;
+              EXPECT_EQ(smem, (config["slots"] + factors) * config["part"] * 16);
+              EXPECT_LE(smem + config["slots"] * (config["threads"] / 2 + 56), facts.smem_budget);
+            }
+          }
+        }
       }
     }
   }
