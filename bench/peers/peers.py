@@ -24,7 +24,7 @@ import prewarm  # noqa: E402
 from suite import Call, Suite, SuiteError  # noqa: E402
 
 FAMILIES = ("norm", "gemm", "attention", "gla")  # each with a module FAMILY_peers
-PREWARM_SHARE = 0.45  # of the deadline, at most
+PREWARM_SHARE = 0.5  # of the deadline, at most
 LARGE = 1 << 30  # bytes; what moves more comes last
 COMPARED = 1 << 22  # elements of each end of a result that are compared
 
@@ -310,11 +310,13 @@ def main():
         print("peers.py: PyTorch must be there: it is not; gpu_bench times Kiln alone", file=sys.stderr)
         return 3
     if args.prewarm_part:
-        prewarm.share_candidates(*(int(v) for v in args.prewarm_part.split("/")))
+        if args.prewarm_part != prewarm.BUILDER:
+            prewarm.share_candidates(*(int(v) for v in args.prewarm_part.split("/")))
         peers, _ = import_peers(args.peers, families_of(args))
         builds = {f: getattr(sys.modules[f"{f}_peers"], "BUILDS", {}) for f in peers}
         with torch.no_grad():
-            prewarm.run_part(args.prewarm_claims, prewarm.tasks_of(work, peers, builds), peers, make_inputs)
+            prewarm.run_part(args.prewarm_part, args.prewarm_claims, prewarm.tasks_of(work, peers, builds), peers,
+                             make_inputs)
         return 0
     if not torch.cuda.is_available():
         print("peers.py: a benchmark of device work needs a device: PyTorch sees none", file=sys.stderr)

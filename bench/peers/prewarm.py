@@ -1,7 +1,9 @@
 """Fills the caches of the peers' compilers (torch's, Triton's, flashinfer's builds) from several processes at once.
 
 Each call is made by whichever process comes to it first, except for peers that search: of those each process takes every
-workload and its share of the candidates, so that none is compiled twice.
+workload and its share of the candidates, so that none is compiled twice. What nvcc builds for a peer, one process more builds,
+one library after the other: flashinfer has ninja keep one log for all of them, and what one ninja writes there, another that
+runs beside it loses, so that everything is built anew the next time.
 """
 import functools
 import os
@@ -11,6 +13,7 @@ import sys
 import tempfile
 import time
 
+BUILDER = "builder"  # the part that builds
 SEARCHING = (("gemm", "triton"), ("gla", "fla"))
 LARGEST_SHARED = 1 << 30  # bytes
 
@@ -39,16 +42,17 @@ def share_candidates(index, count):
 
 
 def run(script, count, limit):
-    """`script` in `count` processes, as it was called, for parts of the work; ended after `limit` seconds (0: when done)."""
+    """`script` in `count` processes and one that builds, as it was called, for parts of the work; ended after `limit`
+    seconds (0: when done)."""
     begun = time.monotonic()
     command = [sys.executable, os.path.abspath(script), *sys.argv[1:]]
     # As many compile for themselves as there are processes: no pool of workers in each.
     environment = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
     cut = 0
     with tempfile.TemporaryDirectory() as claims:
-        parts = [subprocess.Popen(command + ["--prewarm-part", f"{i}/{count}", "--prewarm-claims", claims],
+        parts = [subprocess.Popen(command + ["--prewarm-part", part, "--prewarm-claims", claims],
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-                                  env=environment) for i in range(count)]
+                                  env=environment) for part in [BUILDER] + [f"{i}/{count}" for i in range(count)]]
         for part in parts:
             try:
                 part.wait(max(0.1, begun + limit - time.monotonic()) if limit else None)
@@ -56,11 +60,11 @@ def run(script, count, limit):
                 os.killpg(part.pid, signal.SIGKILL)
                 part.wait()
                 cut += 1
-    print(f"caches filled by {count} processes in {time.monotonic() - begun:.0f} s, {cut} cut short", flush=True)
+    print(f"caches filled by {len(parts)} processes in {time.monotonic() - begun:.0f} s, {cut} cut short", flush=True)
 
 
 def tasks_of(work, peers, builds):
-    """[(workload, peer)], builds first: one for each library that a peer has nvcc build; then the other calls.
+    """Two lists of (workload, peer): one for each library that a peer has nvcc build, and the other calls.
 
     `peers[family]` holds the peers' names; `builds[family][name]` is a function from a workload to what names the
     library that its call needs.
@@ -74,7 +78,7 @@ def tasks_of(work, peers, builds):
             elif (key := (name, w["family"], build(w))) not in built:
                 built.add(key)
                 first.append((w, name))
-    return first + then
+    return first, then
 
 
 def claimed(folder, number):
@@ -86,12 +90,16 @@ def claimed(folder, number):
         return False
 
 
-def run_part(claims, tasks, peers, make_inputs):
-    """What one process does: calls tasks that nobody has begun, each once, on its own; failures show later."""
+def run_part(part, claims, tasks, peers, make_inputs):
+    """What one process does: the builder all builds, the others the calls that nobody has begun, each once, on its own;
+    failures show later."""
     import torch
-    for number, (w, name) in enumerate(tasks):
+    builds, calls = tasks
+    if part != BUILDER:
+        os.nice(10)  # the builder takes longest
+    for number, (w, name) in enumerate(builds if part == BUILDER else calls):
         all_share = (w["family"], name) in SEARCHING and w["bytes"] <= LARGEST_SHARED  # all hold its tensors at once
-        if not all_share and not claimed(claims, number):
+        if part != BUILDER and not all_share and not claimed(claims, number):
             continue
         try:
             tensors = make_inputs(w)
