@@ -63,8 +63,9 @@ struct __align__(16) Moments {
 
 // Puts together the `Count` moments in shared memory, in every lane. Set 0 must not be empty.
 // Moving all to its mean costs at most a factor `Count` of rounding error in the variance: a set's
-// mean is that far off only where the variance itself is as large (README.md).
-template <bool Centred, int Count>
+// mean is that far off only where the variance itself is as large. Its pivot (not `ToMean`) may be
+// further off, where it is one lane's (README.md says how far).
+template <bool Centred, int Count, bool ToMean = true>
 __device__ __forceinline__ Moments merge(const Moments* sets) {
   static_assert(Count >= 1 && Count <= warp_size, "a warp merges one set a lane");
   constexpr int lanes = round_up_to_power_of_two(Count);
@@ -72,7 +73,8 @@ __device__ __forceinline__ Moments merge(const Moments* sets) {
   Moments m{0.f, 0.f, 0.f, 0.f};
   if (lanes == Count || lane < Count) m = sets[lane];
   if constexpr (!Centred) return {0.f, 0.f, lanes_sum<lanes>(m.square), 0.f};
-  const float pivot = sets[0].pivot + __fdividef(sets[0].sum, sets[0].count);
+  float pivot = sets[0].pivot;
+  if constexpr (ToMean) pivot += __fdividef(sets[0].sum, sets[0].count);
   const float move = m.pivot - pivot;
   const bool any = m.count > 0.f;
   const float sum = any ? __fmaf_rn(m.count, move, m.sum) : 0.f;

@@ -203,23 +203,17 @@ struct Tile {
     sum += s.total();
     square += q.total();
   }
-  // The mean of what the warp's first lane holds: as near where that is 8 values or more, and with
-  // one exchange. Of many packs it takes longer than the exchanges.
-  __device__ __forceinline__ float lane_pivot() const {
-    if constexpr (Items * VEC < 8 || Items > 4) return warp_pivot();
+  // The mean of the warp's first pack, with one exchange: as near as 16-bit results show
+  // (README.md).
+  __device__ __forceinline__ float pack_pivot() const {
     Chains plain;
-    int packs = 0;
-#pragma unroll
-    for (int i = 0; i < Items; ++i) {
-      x[i].each([&](int j, float v) { plain.part[j % 4] += v; });
-      packs += inside(i);
-    }
-    const float values = static_cast<float>(packs > 0 ? packs * VEC : 1);
-    return __shfl_sync(all_lanes, __fdividef(plain.total(), values), 0);
+    x[0].each([&](int j, float v) { plain.part[j % 4] += v; });
+    return __shfl_sync(all_lanes, plain.total() * (1.f / VEC), 0);
   }
   // The moments of what the warp holds, in all lanes.
   __device__ __forceinline__ Moments moments() const {
-    const float pivot = lane_pivot();
+    constexpr bool of_pack = sizeof(DTYPE) == 2 && VEC >= 8;
+    const float pivot = of_pack ? pack_pivot() : warp_pivot();
     float sum = 0.f, square = 0.f;
     accumulate(pivot, sum, square);
     return {pivot, lanes_sum<warp_size>(sum), lanes_sum<warp_size>(square), warp_count()};
