@@ -1,10 +1,13 @@
 """`kiln bench` and its programs where no device is needed. Usage: programs_test.py KILN GPU_BENCH"""
+import contextlib
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 KILN, GPU_BENCH = sys.argv[1:3]
@@ -86,6 +89,25 @@ class ProgramsTest(unittest.TestCase):
                                       stdout=subprocess.PIPE) for _ in range(4)]
             taken = [int(n) for part in parts for n in part.communicate(timeout=60)[0].split()]
         self.assertEqual(sorted(taken), list(range(2000)))
+
+    def test_prewarming_is_one_builder_and_its_parts_and_ends_in_time(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = os.path.join(folder, "script.py")
+            with open(script, "w", encoding="utf-8") as file:
+                file.write("import os, sys, time\n"
+                           "part, claims = sys.argv[-3], sys.argv[-1]\n"
+                           "open(os.path.join(os.path.dirname(__file__), part.replace('/', '_of_')), 'w').write(claims)\n"
+                           "time.sleep(600 if part == 'builder' else 0)\n")
+            begun = time.monotonic()
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                prewarm.run(script, 3, 5)
+            self.assertLess(time.monotonic() - begun, 300)  # the builder would sleep for 600
+            self.assertIn("by 4 processes", said.getvalue())
+            self.assertIn("1 cut short", said.getvalue())
+            parts = {name: open(os.path.join(folder, name), encoding="utf-8").read()
+                     for name in os.listdir(folder) if name != "script.py"}
+            self.assertEqual(set(parts), {"builder", "0_of_3", "1_of_3", "2_of_3"})
+            self.assertEqual(len(set(parts.values())), 1)  # they share the claims
 
     def test_what_cannot_run_here_is_named_with_its_reason(self):
         with tempfile.TemporaryDirectory() as folder:
