@@ -1,9 +1,9 @@
 """Fills the caches of the peers' compilers (torch's, Triton's, flashinfer's builds) from several processes at once.
 
 Each call is made by whichever process comes to it first, except for peers that search: of those each process takes every
-workload and its share of the candidates, so that none is compiled twice. What nvcc builds for a peer, one process more builds,
-one library after the other: flashinfer has ninja keep one log for all of them, and what one ninja writes there, another that
-runs beside it loses, so that everything is built anew the next time.
+workload and its share of the candidates, so that none is compiled twice. What nvcc builds for a peer, one process more builds:
+flashinfer has ninja keep one log for all its libraries, and what one ninja writes there, another that runs beside it loses, so
+that everything is built anew the next time.
 """
 import functools
 import os
@@ -90,25 +90,51 @@ def claimed(folder, number):
         return False
 
 
+def build_together(make_calls):
+    """Builds with one ninja what flashinfer would build, library after library, in `make_calls()`."""
+    from flashinfer.jit import core
+    specs = {}
+
+    def collect(spec):
+        specs[spec.name] = spec
+        raise RuntimeError("built later, with the others")
+
+    build_and_load = core.JitSpec.build_and_load
+    core.JitSpec.build_and_load = collect
+    try:
+        make_calls()
+    finally:
+        core.JitSpec.build_and_load = build_and_load
+    core.build_jit_specs(list(specs.values()))
+
+
 def run_part(part, claims, tasks, peers, make_inputs):
     """What one process does: the builder all builds, the others the calls that nobody has begun, each once, on its own;
     failures show later."""
     import torch
-    builds, calls = tasks
-    if part != BUILDER:
-        os.nice(10)  # the builder takes longest
-    for number, (w, name) in enumerate(builds if part == BUILDER else calls):
-        all_share = (w["family"], name) in SEARCHING and w["bytes"] <= LARGEST_SHARED  # all hold its tensors at once
-        if part != BUILDER and not all_share and not claimed(claims, number):
-            continue
+
+    def call(w, name):
         try:
-            tensors = make_inputs(w)
-            peers[w["family"]][name](w, tensors, None)()
+            peers[w["family"]][name](w, make_inputs(w), None)()
             torch.cuda.synchronize()
         except Exception:  # pylint: disable=broad-except
             pass
-        tensors = None
         torch.cuda.empty_cache()
+
+    builds, calls = tasks
+    if part == BUILDER:
+        try:
+            build_together(lambda: [call(*task) for task in builds])
+        except Exception:  # pylint: disable=broad-except
+            pass  # what is missing is built below, library after library
+        for task in builds:
+            call(*task)
+        return
+    os.nice(10)  # the builder takes longest
+    for number, (w, name) in enumerate(calls):
+        all_share = (w["family"], name) in SEARCHING and w["bytes"] <= LARGEST_SHARED  # all hold its tensors at once
+        if all_share or claimed(claims, number):
+            call(w, name)
 
 
 class TimeLimit:
