@@ -43,13 +43,15 @@ __device__ __forceinline__ void warp_moments(const Pack<E, V>* mine, int packs, 
     });
   };
   int at = 0;
+  if constexpr (Unroll > 1) {
 #pragma unroll 1
-  for (; at + Unroll * warp_size <= packs; at += Unroll * warp_size) {
-    Pack<E, V> x[Unroll];
+    for (; at + Unroll * warp_size <= packs; at += Unroll * warp_size) {
+      Pack<E, V> x[Unroll];
 #pragma unroll
-    for (int k = 0; k < Unroll; ++k) x[k] = mine[at + k * warp_size];
+      for (int k = 0; k < Unroll; ++k) x[k] = mine[at + k * warp_size];
 #pragma unroll
-    for (int k = 0; k < Unroll; ++k) add(x[k]);
+      for (int k = 0; k < Unroll; ++k) add(x[k]);
+    }
   }
 #pragma unroll 1
   for (; at + lane < packs; at += warp_size) add(mine[at]);

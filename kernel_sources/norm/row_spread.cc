@@ -57,7 +57,9 @@ std::optional<Config> SpreadRows::config_of(const DeviceFacts& facts, std::int64
 }
 
 Config SpreadRows::default_config(const DeviceFacts& facts) const {
-  const std::optional<Config> spread = config_of(facts, least_part(facts), 256, 2, 3);
+  // A warp gathers a row in 1.8 us (H200), in which memory moves 4 MB.
+  const std::int64_t gatherers = row().bytes() < (std::int64_t{1} << 21) ? 4 : 3;
+  const std::optional<Config> spread = config_of(facts, least_part(facts), 256, 1, gatherers);
   return spread ? *spread : ClusterStreamRows::default_config(facts);
 }
 
