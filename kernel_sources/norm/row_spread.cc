@@ -49,7 +49,8 @@ std::optional<Config> SpreadRows::config_of(const DeviceFacts& facts, std::int64
   const std::int64_t beside = threads / 32 * 16 + 56;
   const std::int64_t ring = facts.smem_budget - 256 - kept_factors() * part * kPackBytes;
   const std::int64_t slots = std::min(ring / (part * kPackBytes + beside), kMostSlots);
-  if (slots < kFewestSlots || 2 * threads + kServiceThreads + 32 * gatherers > 1024)
+  if (slots < std::max(kFewestSlots, gatherers) ||
+      2 * threads + kServiceThreads + 32 * gatherers > 1024)
     return std::nullopt;
   return Config{{"threads", threads}, {"part", part},           {"slots", slots},
                 {"unroll", unroll},   {"gatherers", gatherers}, {"early", 2},

@@ -12,7 +12,8 @@
 //
 // No role is more than one round of the ring ahead of another, so the parity of a phase tells which
 // it is: filling a slot anew needs `empty` and so every role's arrival before that. A warp that
-// gathers looks at its own rows only, as it would not be waited for at those of the others.
+// gathers looks at its own rows only, as it would not be waited for at those of the others; from
+// one to the next it passes no slot twice (GATHERERS <= SLOTS), so that it misses no phase.
 //
 // A multiprocessor with more bandwidth than others has to wait for them at every row, and leaves it
 // to them: dealt out like this, rows are not slower than taken from a queue (row_queue.cuh), where
@@ -41,7 +42,7 @@ static_assert(VEC * sizeof(DTYPE) == 16, "copies move multiples of 16 bytes");
 static_assert(PART >= 8 && PART % 8 == 0, "slices begin at multiples of 128 bytes");
 static_assert(SLOTS >= 3 && SLOTS <= 32, "a slice at work, one that waits, the next on its way");
 static_assert(UNROLL >= 1 && UNROLL <= 8, "packs that a thread has at once");
-static_assert(GATHERERS >= 1 && GATHERERS <= 8, "warps that gather");
+static_assert(GATHERERS >= 1 && GATHERERS <= SLOTS, "a warp that gathers misses no phase");
 static_assert(2 * THREADS + (3 + GATHERERS) * 32 <= 1024,
               "two groups of threads and the other warps");
 
