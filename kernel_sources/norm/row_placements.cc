@@ -90,7 +90,7 @@ Config WarpRows::default_config(const DeviceFacts& /*facts*/) const {
           {"lanes", lanes},
           {"early", held <= 4 ? 1 : 0},
           {"load_hint", form().fused ? 0 : 1},
-          {"store_hint", is_plain_rms(form()) && row().packs() > 16 ? 1 : 0}};
+          {"store_hint", 0}};
 }
 
 std::int64_t WarpRows::blocks(const Config& config, int /*sm_count*/, std::int64_t rows) const {
