@@ -63,11 +63,10 @@ def in_turn(found):
     """Small workloads before large ones, and the families' in turn by their numbers: a deadline cuts all families alike."""
     turns = []
     for large in (False, True):
-        part = [iw for iw in found if (iw[1]["bytes"] > LARGE) == large]
-        families = [[iw for iw in part if iw[1]["family"] == family] for family in FAMILIES]
-        turns += sorted((((large, (at + 0.5) / len(own)), iw) for own in families for at, iw in enumerate(own)),
-                        key=lambda turn: turn[0])
-    return [iw for _, iw in turns]
+        for family in FAMILIES:
+            own = [iw for iw in found if iw[1]["family"] == family and (iw[1]["bytes"] > LARGE) == large]
+            turns += [(large, (at + 0.5) / len(own), iw) for at, iw in enumerate(own)]
+    return [iw for _, _, iw in sorted(turns, key=lambda turn: turn[:2])]
 
 
 def import_peers(names, families):

@@ -15,8 +15,8 @@ static_assert(SETS >= 1 && SETS <= 32 && SETS % INSTANCES == 0, "a block has who
 using namespace kiln;
 using namespace kiln::norm;
 
-// `call`: its sets are the instances, its groups the channels. Grid: SETS / INSTANCES channels a
-// block.
+// `call`: its sets are the instances, its groups the channels. Grid: with running statistics
+// SETS / INSTANCES channels a block, else SETS instances.
 extern "C" __global__ void __launch_bounds__(32 * SETS)
     instance_norm_channel(SetsCall call, int batch) {
   __shared__ float means[SETS], variances[SETS];

@@ -43,6 +43,12 @@ int vec_of(const LayerNormCall& call) {
   return static_cast<int>(vec);
 }
 
+Refusal refuse_narrow(const LayerNormCall& call) {
+  const int bytes = vec_of(call) * size_of(call.dtype);
+  if (bytes == 16) return serves;
+  return refuse("serves accesses of 16 bytes, which copies bring, got ", bytes);
+}
+
 Refusal RowNormKernel::refusal(const LayerNormCall& call) {
   if (call.dtype != DType::float16 && call.dtype != DType::bfloat16 &&
       call.dtype != DType::float32) {

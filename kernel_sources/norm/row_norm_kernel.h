@@ -34,11 +34,15 @@ struct RowFacts {
 
   std::int64_t bytes() const { return n * size_of(dtype); }
   std::int64_t packs() const { return n / vec; }
+  std::int64_t factors() const { return std::int64_t{has_weight} + std::int64_t{has_bias}; }
 };
 
 // The widest access, in elements, that the alignment and the length of rows allow. REQUIRES: the
 // dtype is one the family serves, and 1 <= n.
 int vec_of(const LayerNormCall& call);
+
+// Refuses a call whose rows bulk copies cannot bring.
+Refusal refuse_narrow(const LayerNormCall& call);
 
 // The entry of implementation K: its identity is RowFacts, in order.
 template <class K>
@@ -104,7 +108,7 @@ class RowNormKernel : public Kernel {
     return launch_rows(stream, rows, args...);
   }
 
-  bool has_factors() const { return facts_.has_weight || facts_.has_bias; }
+  bool has_factors() const { return facts_.factors() > 0; }
   // Shared memory that holds weight and bias where config["early"] is 2.
   std::int64_t factor_bytes(const Config& config) const;
 

@@ -37,8 +37,6 @@ std::int64_t most_threads(int arch) {
   return arch == 86 || arch == 89 || arch == 120 ? 1536 : 2048;
 }
 
-bool is_plain_rms(const RowForm& form) { return !form.centred && !form.fused; }
-
 // Threads for a row of more than 384 accesses, the blocks for which a multiprocessor's registers
 // must be enough, and whether a plain form's block takes one row: as measured (README.md).
 struct BlockShape {
@@ -141,7 +139,7 @@ Config BlockRows::default_config(const DeviceFacts& facts) const {
       config.set("blocks_per_sm", 8);
       config.set("load_hint", 0);
     }
-    if (is_plain_rms(form()) && packs <= 160 && has_factors()) {
+    if (!form().centred && !form().fused && packs <= 160 && has_factors()) {
       config.set("threads", 64);
       config.set("early", 2);
     }
@@ -265,11 +263,7 @@ Refusal QueueRows::refusal(const LayerNormCall& call) {
                   " bytes, which 16 blocks hold, got ", bytes_of(call));
   }
   if (Refusal base = RowNormKernel::refusal(call)) return base;
-  if (vec_of(call) * size_of(call.dtype) != 16) {
-    return refuse("serves accesses of 16 bytes, which copies bring, got ",
-                  vec_of(call) * size_of(call.dtype));
-  }
-  return serves;
+  return refuse_narrow(call);
 }
 
 std::vector<Program> QueueRows::programs(const DeviceFacts& facts, const Config& config) const {
@@ -293,8 +287,7 @@ std::int64_t QueueRows::blocks(const Config& config, int sm_count, std::int64_t 
 }
 
 std::int64_t QueueRows::smem_bytes(const Config& config) const {
-  const std::int64_t kept = std::int64_t{row().has_weight} + std::int64_t{row().has_bias};
-  return (1 + kept) * held_packs(config) * config["threads"] * 16;
+  return (1 + row().factors()) * held_packs(config) * config["threads"] * 16;
 }
 
 RowChoices QueueRows::choices(const DeviceFacts& /*facts*/) const {

@@ -30,11 +30,7 @@ Refusal SpreadRows::refusal(const LayerNormCall& call) {
                   " bytes, got ", bytes);
   }
   if (Refusal base = ClusterStreamRows::refusal(call)) return base;
-  if (vec_of(call) * size_of(call.dtype) != kPackBytes) {
-    return refuse("serves accesses of ", kPackBytes, " bytes, which copies bring, got ",
-                  vec_of(call) * size_of(call.dtype));
-  }
-  return serves;
+  return refuse_narrow(call);
 }
 
 std::int64_t SpreadRows::least_part(const DeviceFacts& facts) const {
@@ -47,7 +43,7 @@ std::optional<Config> SpreadRows::config_of(const DeviceFacts& facts, std::int64
                                             std::int64_t gatherers) const {
   // Beside a slot: moments of each warp, a result, barriers; and what alignment may take.
   const std::int64_t beside = threads / 32 * 16 + 56;
-  const std::int64_t ring = facts.smem_budget - 256 - kept_factors() * part * kPackBytes;
+  const std::int64_t ring = facts.smem_budget - 256 - row().factors() * part * kPackBytes;
   const std::int64_t slots = std::min(ring / (part * kPackBytes + beside), kMostSlots);
   if (slots < std::max(kFewestSlots, gatherers) ||
       2 * threads + kServiceThreads + 32 * gatherers > 1024)
@@ -93,7 +89,7 @@ std::vector<Program> SpreadRows::programs(const DeviceFacts& facts, const Config
 }
 
 std::int64_t SpreadRows::smem_bytes(const Config& config) const {
-  return (config["slots"] + kept_factors()) * config["part"] * kPackBytes;
+  return (config["slots"] + row().factors()) * config["part"] * kPackBytes;
 }
 
 absl::StatusOr<LaunchShape> SpreadRows::spread_shape(const Config& config, int sm_count) const {

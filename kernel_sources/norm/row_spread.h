@@ -55,9 +55,6 @@ class SpreadRows : public ClusterStreamRows {
   std::int64_t slices(const Config& config) const {
     return ceil_div(row().packs(), config["part"]);
   }
-  std::int64_t kept_factors() const {
-    return std::int64_t{row().has_weight} + std::int64_t{row().has_bias};
-  }
   // An error where the blocks could wait for each other for good: on a device with fewer
   // multiprocessors than the configuration is for.
   absl::StatusOr<LaunchShape> spread_shape(const Config& config, int sm_count) const;

@@ -96,9 +96,6 @@ struct Walk {
       step_at = Step + steps * gap;
       step_piece = steps;
     }
-    go_to(call, pack);
-  }
-  __device__ __forceinline__ void go_to(const SetsCall& call, int64 pack) {
     at = pack;
     if constexpr (CONTIGUOUS && !PER_PIECE) return;
     const int64 first = pack < call.piece ? 0 : divide(pack, call.piece);
@@ -138,14 +135,14 @@ struct Walk {
 
 // What one thread holds of a set, or of a part of one: Items packs, THREADS apart, of which those
 // before `end` are there (all, where it is known to be Whole). The others are zero and never
-// counted. `me`: the thread's place among those that share the part.
+// counted.
 template <int Items, bool Whole = false>
 struct Tile {
   SetPack x[Items];
   int end, me;
 
-  __device__ __forceinline__ explicit Tile(int packs, int thread = static_cast<int>(threadIdx.x))
-      : end(packs), me(thread) {}
+  __device__ __forceinline__ explicit Tile(int packs)
+      : end(packs), me(static_cast<int>(threadIdx.x)) {}
   __device__ __forceinline__ bool inside(int i) const { return Whole || me + i * THREADS < end; }
 
   template <Hint Load, typename W>
@@ -154,15 +151,6 @@ struct Tile {
     for (int i = 0; i < Items; ++i) {
       x[i] = kiln::load_if<Load, VEC>(inside(i), set + walk.at * VEC);
       walk.move();
-    }
-  }
-
-  // The same out of shared memory, where the tile lies as it is counted.
-  __device__ __forceinline__ void take(const SetPack* shared) {
-#pragma unroll
-    for (int i = 0; i < Items; ++i) {
-      x[i] = SetPack::zero();
-      if (inside(i)) x[i] = shared[me + i * THREADS];
     }
   }
 
@@ -281,8 +269,6 @@ struct SetFactors {
     bias = call.bias == nullptr ? nullptr : call.bias + first;
     load(0);
   }
-  __device__ __forceinline__ SetFactors(float set_scale, float set_shift)
-      : weight(nullptr), bias(nullptr), scale(set_scale), shift(set_shift) {}
   __device__ __forceinline__ void load(int64 piece) {
     scale = weight == nullptr ? 1.f : to_float(weight[piece]);
     shift = bias == nullptr ? 0.f : to_float(bias[piece]);

@@ -36,6 +36,15 @@ class RecordingSupport : public ToySupport {
 
 class NormLaunchTest : public ::testing::Test {
  protected:
+  // Lets `kernel` launch on the recording device, as if `config` were loaded on one of `facts`.
+  void load(Kernel& kernel, const Config& config, const DeviceFacts& facts) {
+    auto loaded = std::make_unique<Loaded>();
+    loaded->config = config;
+    loaded->functions = {nullptr, nullptr};
+    loaded->facts = facts;
+    loaded->support = &support_;
+    kernel.publish(0, std::move(loaded));
+  }
   // Makes `key` for a call and lets it launch on the recording device, as an H200 with its default
   // configuration.
   template <class I>
@@ -45,12 +54,7 @@ class NormLaunchTest : public ::testing::Test {
         .n = n, .dtype = DType::bfloat16, .has_weight = form.has_weight, .has_bias = form.has_bias};
     kernel_ = op->entry_plan(interface_of(runtime_, form.op), key, call)->build();
     const DeviceFacts facts = *reference_facts(90);
-    auto loaded = std::make_unique<Loaded>();
-    loaded->config = kernel_->default_config(facts);
-    loaded->functions = {nullptr, nullptr};
-    loaded->facts = facts;
-    loaded->support = &support_;
-    kernel_->publish(0, std::move(loaded));
+    load(*kernel_, kernel_->default_config(facts), facts);
     return dynamic_cast<const I&>(*kernel_);
   }
   // Launches LayerNorm by `key` on `rows` rows of n elements.
@@ -63,12 +67,7 @@ class NormLaunchTest : public ::testing::Test {
   // Trains batch norm of float16 by `kernel` as if `config` were loaded on such a device.
   absl::Status train(Kernel& kernel, const Dims& shape, const Config& config,
                      const DeviceFacts& facts) {
-    auto loaded = std::make_unique<Loaded>();
-    loaded->config = config;
-    loaded->functions = {nullptr, nullptr};
-    loaded->facts = facts;
-    loaded->support = &support_;
-    kernel.publish(0, std::move(loaded));
+    load(kernel, config, facts);
     const Tensor x{
         fake(64), {}, DType::float16, shape, {shape[1] * shape[2], shape[2], std::int64_t{1}}};
     return dynamic_cast<const BatchNormTrainFwdInterface&>(kernel).forward(
@@ -260,12 +259,7 @@ TEST_F(NormLaunchTest, SpreadRowsOnFewMultiprocessorsAreReadTwice) {
   EXPECT_THAT(kernel_->programs(small, config)[0].kernels,
               ::testing::ElementsAre("layer_norm_cluster_stream"));
   EXPECT_EQ(kernel_->autotune_configs(small)[0], config);
-  auto loaded = std::make_unique<Loaded>();
-  loaded->config = kernel_->default_config(*reference_facts(90));
-  loaded->functions = {nullptr, nullptr};
-  loaded->facts = small;
-  loaded->support = &support_;
-  kernel_->publish(0, std::move(loaded));
+  load(*kernel_, kernel_->default_config(*reference_facts(90)), small);
   EXPECT_THAT(dynamic_cast<const LayerNormFwdInterface&>(*kernel_).forward(
                   Stream{}, rows_at(1, 5, 1 << 20, 1 << 20), factor_at(2, 1 << 20),
                   factor_at(3, 1 << 20), rows_at(4, 5, 1 << 20, 1 << 20), fake(kWorkspace)),
