@@ -10,6 +10,7 @@ had and named in the results where they cannot. docs/benchmarks.md says how it i
 import argparse
 import datetime
 import importlib
+import importlib.metadata
 import json
 import os
 import re
@@ -69,6 +70,15 @@ def in_turn(found):
     return [iw for _, _, iw in sorted(turns, key=lambda turn: turn[:2])]
 
 
+def version_of(module):
+    if hasattr(module, "__version__"):
+        return module.__version__
+    try:
+        return importlib.metadata.version(module.__name__)
+    except importlib.metadata.PackageNotFoundError:
+        return "?"
+
+
 def import_peers(names, families):
     """By family the peers that can be had, and for each its version or why it cannot."""
     peers, notes = {}, {}
@@ -81,7 +91,7 @@ def import_peers(names, families):
             try:
                 module = importlib.import_module(functions.MODULES[name])
                 top = sys.modules[module.__name__.split(".")[0]]
-                notes[name] = getattr(top, "__version__", "?")
+                notes[name] = version_of(top)
                 peers[family][name] = functions.PEERS[name]
             except Exception as e:  # pylint: disable=broad-except
                 notes[name] = f"unavailable: {type(e).__name__}: {e}".split("\n")[0]

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel_sources/device/dtype.cuh"
+#include "kernel_sources/device/memory.cuh"
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #error "bulk copies need sm_90 or later"
@@ -65,15 +66,26 @@ __device__ __forceinline__ void fence_barriers() {
 
 // Copies `bytes`, a multiple of 16, to shared memory; both addresses are multiples of 16. Where the
 // one in shared memory is no multiple of 32, a kernel that is bound by memory takes an eighth
-// longer (H200). There is no cache hint: evict_first cost 5 % of the rate, and evict_last, which
-// gains 2 %, leaves the L2 full of dead lines for the next kernel.
+// longer (H200). Of hints there is Hint::hold, for which the reader calls `let_go`; evict_first
+// cost 5 % of the rate.
+template <Hint H = Hint::keep>
 __device__ __forceinline__ void bulk_copy(void* shared, const void* global, uint32 bytes,
                                           const Barrier& done) {
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-          "r"(static_cast<uint32>(__cvta_generic_to_shared(shared))),
-      "l"(global), "r"(bytes), "r"(done.address())
-      : "memory");
+  const uint32 to = static_cast<uint32>(__cvta_generic_to_shared(shared));
+  static_assert(H == Hint::keep || H == Hint::hold, "a copy is held or not");
+  if constexpr (H == Hint::keep) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+            "r"(to),
+        "l"(global), "r"(bytes), "r"(done.address())
+        : "memory");
+  } else {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+        "[%0], [%1], %2, [%3], %4;" ::"r"(to),
+        "l"(global), "r"(bytes), "r"(done.address()), "l"(policy_of<H>())
+        : "memory");
+  }
 }
 
 // The way back: copies `bytes`, a multiple of 16, out of shared memory. Whoever wrote there calls

@@ -7,7 +7,8 @@
 
 namespace kiln {
 
-inline constexpr RowForm kAdaLayerNormZeroForm{.name = "ada_layer_norm_zero", .adaptive = true};
+inline constexpr RowForm kAdaLayerNormZeroForm{
+    .name = "ada_layer_norm_zero", .adaptive = true, .gated = true};
 
 // Adaptive layer normalization with a gate on a placement of rows.
 template <class Placement>

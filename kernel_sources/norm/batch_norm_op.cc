@@ -55,6 +55,7 @@ absl::StatusOr<std::vector<KernelCall>> BatchNormFwdOp::plan_call(const CallArgs
   const TensorSpec& x = args.inputs[0]->spec;
   if (numel(x.shape) == 0) return std::vector<KernelCall>{};
   BatchNormCall call = channels_call(x, eps_, training_ ? momentum_ : 0);
+  call.tracks = training_ && args.inputs[1].has_value();
   call.align = std::min(args.inputs[0]->alignment, args.outputs[0]->alignment);
   if (training_ && call.per_channel() == 1) {
     return absl::InvalidArgumentError(

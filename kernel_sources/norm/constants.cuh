@@ -26,8 +26,8 @@ static_assert(VEC >= 1 && VEC * sizeof(DTYPE) <= 16 && (VEC & (VEC - 1)) == 0,
 static_assert(ROW_SIZE % VEC == 0, "an access never crosses the end of a row");
 static_assert(THREADS >= 32 && THREADS <= 1024 && THREADS % 32 == 0,
               "a block has 1 to 32 whole warps");
-static_assert(LOAD_HINT >= 0 && LOAD_HINT <= 2 && STORE_HINT >= 0 && STORE_HINT <= 2,
-              "kiln::Hint has three values");
+static_assert(LOAD_HINT >= 0 && LOAD_HINT <= 3, "kiln::Hint has four values");
+static_assert(STORE_HINT >= 0 && STORE_HINT <= 2, "results are not held");
 static_assert(EARLY >= 0 && EARLY <= 2, "kiln::norm::Early has three values");
 static_assert(HAS_WEIGHT == 0 || HAS_WEIGHT == 1, "HAS_WEIGHT is a choice");
 static_assert(HAS_BIAS == 0 || HAS_BIAS == 1, "HAS_BIAS is a choice");

@@ -12,6 +12,7 @@ constexpr std::int64_t kMostPacks = 128;     // of an instance: 4 accesses a lan
 }  // namespace
 
 Refusal InstanceNormChannelKernel::refusal(const BatchNormCall& c) {
+  if (!c.tracks) return refuse("serves calls that move running statistics, got one without");
   if (c.batch > kMostInstances)
     return refuse("serves at most ", kMostInstances,
                   " instances a channel, which a block holds, got ", c.batch);
@@ -71,13 +72,10 @@ absl::Status InstanceNormChannelKernel::forward(const Stream& stream, const Tens
   call.bias = bias.data;
   call.running_mean = running_mean.data;
   call.running_var = running_var.data;
-  // With running statistics blocks have whole channels, else instances as they lie in memory.
   const std::int64_t sets = here.config["sets"];
-  const std::int64_t blocks = running_mean.data != nullptr
-                                  ? (channels * instances_ + sets - 1) / sets
-                                  : (channels * batch + sets - 1) / sets;
+  const std::int64_t blocks = (channels * instances_ + sets - 1) / sets;
   const LaunchShape shape{.grid = {static_cast<std::uint32_t>(blocks), 1, 1},
-                          .block = {32, static_cast<std::uint32_t>(here.config["sets"]), 1}};
+                          .block = {32, static_cast<std::uint32_t>(sets), 1}};
   return launch(here, 0, stream, shape, call, static_cast<int>(batch));
 }
 

@@ -1,6 +1,6 @@
-// Instance norm of few and short instances a channel: a warp holds an instance, and where a call
-// has running statistics, a block all instances of a channel, so that it can move these itself. One
-// read, one write.
+// Instance norm of few and short instances a channel, with running statistics: a warp holds an
+// instance and a block all those of a channel, so that it can move these itself. One read, one
+// write.
 //
 //   PACKS      of an instance
 //   ITEMS      packs that a lane holds
@@ -15,39 +15,32 @@ static_assert(SETS >= 1 && SETS <= 32 && SETS % INSTANCES == 0, "a block has who
 using namespace kiln;
 using namespace kiln::norm;
 
-// `call`: its sets are the instances, its groups the channels. Grid: with running statistics
-// SETS / INSTANCES channels a block, else SETS instances.
+// `call`: its sets are the instances, its groups the channels. Grid: SETS / INSTANCES channels a
+// block.
 extern "C" __global__ void __launch_bounds__(32 * SETS)
     instance_norm_channel(SetsCall call, int batch) {
   __shared__ float means[SETS], variances[SETS];
-  const bool tracked = call.running_mean != nullptr;
   const int warp = static_cast<int>(threadIdx.y);
-  const int channels = static_cast<int>(call.groups), sets = static_cast<int>(call.sets);
-  int set = static_cast<int>(blockIdx.x) * SETS + warp;  // as they lie in memory
-  int item = 0, channel = 0;
-  bool inside = set < sets;
-  if (tracked) {
-    item = warp % INSTANCES;
-    channel = static_cast<int>(blockIdx.x) * (SETS / INSTANCES) + warp / INSTANCES;
-    inside = item < batch && channel < channels;
-    set = item * channels + channel;
-  }
-  if (!inside) set = 0;  // warps without an instance compute one again and write nothing
-  const int64 start = set * call.set_stride * VEC;
+  const int channels = static_cast<int>(call.groups);
+  const int item = warp % INSTANCES;
+  const int channel = static_cast<int>(blockIdx.x) * (SETS / INSTANCES) + warp / INSTANCES;
+  const bool inside = item < batch && channel < channels;
+  // Warps without an instance compute one again and write nothing.
+  const int set = inside ? item * channels + channel : 0;
+  const int64 start = start_of(call, set);
   const Walk<int> walk(call, threadIdx.x);
-  Tile<ITEMS, PACKS == ITEMS * 32> tile(PACKS);
+  Tile<ITEMS, PACKS / 32> tile(PACKS);
   tile.template fetch<Hint::stream>(call.x + start, walk);
   const SetFactors factors(call, set);
-  const bool moves = tracked && inside && item == 0 && threadIdx.x == 0;
+  const bool moves = inside && item == 0 && threadIdx.x == 0;
   const Running was(call, channel, moves);
   const double part = moves ? 1.0 / batch : 0;  // while the values come
   const SetStatistics s = statistics(call, tile.moments());
-  if (tracked && threadIdx.x == 0) {
+  if (threadIdx.x == 0) {
     means[warp] = s.pivot + s.offset;
     variances[warp] = s.variance * call.unbias;
   }
   if (inside) give(tile, call.y + start, walk.again(), s, factors);
-  if (!tracked) return;
   __syncthreads();
   if (!moves) return;
   // In the order of the batch and in double, as instance_norm_track does.

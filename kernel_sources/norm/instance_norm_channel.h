@@ -5,8 +5,8 @@
 
 namespace kiln {
 
-// Short instances, a warp for each, and a block for all of a channel: running statistics are moved
-// by the launch that makes them.
+// Short instances, a warp for each and a block for all of a channel, so that the launch that makes
+// the statistics moves the running ones.
 class InstanceNormChannelKernel final : public Kernel, public InstanceNormTrainFwdInterface {
  public:
   static constexpr auto preferred_over = keys("instance_norm_wide");

@@ -57,6 +57,7 @@ absl::StatusOr<std::vector<KernelCall>> InstanceNormFwdOp::plan_call(const CallA
   const TensorSpec& x = args.inputs[0]->spec;
   if (numel(x.shape) == 0) return std::vector<KernelCall>{};
   BatchNormCall call = channels_call(x, eps_, use_input_stats_ ? momentum_ : 0);
+  call.tracks = use_input_stats_ && args.inputs[1].has_value();
   call.align = std::min(args.inputs[0]->alignment, args.outputs[0]->alignment);
   if (use_input_stats_ && call.spatial == 1) {
     return absl::InvalidArgumentError(

@@ -184,15 +184,25 @@ struct Held {
   }
   __device__ __forceinline__ int64 pack(int i) const { return base + first + i * Stride; }
 
-  // Issues the loads; nothing waits for them until `settle`.
+  // Issues the loads; nothing waits for them until `settle`. `holds`: whether Hint::hold is meant.
   template <Hint Load>
-  __device__ __forceinline__ void fetch(const Operands<E>& row) {
+  __device__ __forceinline__ void fetch(const Operands<E>& row, bool holds = true) {
+    const uint64 policy = policy_of<Load>(holds);
 #pragma unroll
-    for (int i = 0; i < Items; ++i) x[i] = kiln::load_if<Load, V>(inside(i), row.x + pack(i) * V);
+    for (int i = 0; i < Items; ++i)
+      x[i] = kiln::load_if<Load, V>(inside(i), row.x + pack(i) * V, policy);
     if constexpr (F::residual) {
 #pragma unroll
       for (int i = 0; i < Items; ++i)
-        r[i] = kiln::load_if<Load, V>(inside(i), row.residual + pack(i) * V);
+        r[i] = kiln::load_if<Load, V>(inside(i), row.residual + pack(i) * V, policy);
+    }
+  }
+  // Once they have come.
+  template <Hint Load>
+  __device__ __forceinline__ void let_go(const Operands<E>& row, bool holds = true) const {
+    if constexpr (Load == Hint::hold) {
+      let_go_of(row.x, holds);
+      if constexpr (F::residual) let_go_of(row.residual, holds);
     }
   }
   // Makes x the values to normalise; a form with a residual writes them here.
@@ -271,13 +281,28 @@ struct Held {
     }
   }
 
-  // Writes the results; `factors(i)` gives what belongs to pack i.
-  template <Hint Store, typename G>
-  __device__ __forceinline__ void write(const Operands<E>& row, const Normaliser& n,
-                                        G factors) const {
+  // One thread for the 128 bytes, or less, that 8 of them loaded.
+  __device__ __forceinline__ void let_go_of(const E* row, bool holds) const {
+    constexpr bool lines_apart = Stride * V * sizeof(E) % 128 == 0;
+    const E* const first_line = line_of(row + pack(0) * V);
 #pragma unroll
-    for (int i = 0; i < Items; ++i)
-      if (inside(i)) kiln::store<Store, V>(row.y + pack(i) * V, factors(i).apply(n, x[i]));
+    for (int i = 0; i < Items; ++i) {
+      const E* const line = lines_apart ? first_line + i * Stride * V : line_of(row + pack(i) * V);
+      kiln::let_go(line, holds && first % 8 == 0 && inside(i));
+    }
+  }
+
+  // Writes the results, where `wanted`; `factors(i)` gives what belongs to pack i. They are made in
+  // any case: a branch around that keeps the compiler from making the factors of several rows once.
+  template <Hint Store, typename G>
+  __device__ __forceinline__ void write(const Operands<E>& row, const Normaliser& n, G factors,
+                                        bool wanted = true) const {
+#pragma unroll
+    for (int i = 0; i < Items; ++i) {
+      if (!inside(i)) continue;
+      const P y = factors(i).apply(n, x[i]);
+      if (wanted) kiln::store<Store, V>(row.y + pack(i) * V, y);
+    }
   }
 };
 

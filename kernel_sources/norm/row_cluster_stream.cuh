@@ -4,6 +4,7 @@
 
 #include "kernel_sources/norm/row_stream.cuh"
 
+static_assert(LOAD_HINT <= 2, "nobody lets go of what is held");
 static_assert(CLUSTER >= 2 && CLUSTER <= 16 && (CLUSTER & (CLUSTER - 1)) == 0,
               "a cluster has 2, 4, 8 or 16 blocks");
 static_assert(ROW_SIZE / VEC >= CLUSTER, "every block of the cluster could have a part of the row");

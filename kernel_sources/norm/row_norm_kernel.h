@@ -21,6 +21,7 @@ struct RowForm {
   bool centred = true;    // subtracts the mean
   bool fused = false;     // reads a residual and writes the sum
   bool adaptive = false;  // scale and shift have x's size
+  bool gated = false;     // and a gate
 };
 
 // The facts that change a binary. How far rows lie apart is none: strides are launch parameters.

@@ -83,9 +83,9 @@ struct QueuedPart {
     if (lane != 0 || packs == 0 || row >= rows) return;
     const uint32 bytes = static_cast<uint32>(packs) * 16;
     shared.arrived[warp].arrive_expecting(bytes);
-    bulk_copy(next_row() + held.first,
-              call.x + row * call.x_stride + (held.base + held.first) * VEC, bytes,
-              shared.arrived[warp]);
+    bulk_copy<Hint(LOAD_HINT)>(next_row() + held.first,
+                               call.x + row * call.x_stride + (held.base + held.first) * VEC, bytes,
+                               shared.arrived[warp]);
   }
   // Waits for the copies and takes what they brought.
   __device__ __forceinline__ void take(uint32 parity) {
@@ -95,6 +95,14 @@ struct QueuedPart {
     for (int i = 0; i < items; ++i)
       held.x[i] = held.inside(i) ? mine[i * warp_size] : RowPack::zero();
     __syncwarp();
+  }
+
+  __device__ __forceinline__ void let_go(int64 row) const {
+    if constexpr (Hint(LOAD_HINT) == Hint::hold) {
+      const DTYPE* const mine =
+          call.x + row * call.x_stride + (held.base + held.first - lane) * VEC;
+      for (int i = lane * 8; i < packs; i += 8 * warp_size) kiln::let_go(line_of(mine + i * VEC));
+    }
   }
 
   __device__ __forceinline__ void keep_factors() const {
@@ -176,6 +184,7 @@ __device__ __forceinline__ void queue_rows(const Operands<DTYPE>& call, int64 ro
 #pragma unroll 1
   for (RingPlace<2> turn; at < rows; turn.next(), parity ^= 1) {
     part.take(parity);
+    part.let_go(at);
     part.copy(next, rows);
     int64 ticket = next + clusters;
     if (takes && queue != nullptr) ticket = static_cast<int64>(atomicAdd(queue, 1ull));

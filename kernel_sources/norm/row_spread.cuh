@@ -38,6 +38,7 @@
 #include "kernel_sources/norm/published_moments.cuh"
 #include "kernel_sources/norm/row.cuh"
 
+static_assert(LOAD_HINT <= 2, "nobody lets go of what is held");
 static_assert(VEC * sizeof(DTYPE) == 16, "copies move multiples of 16 bytes");
 static_assert(PART >= 8 && PART % 8 == 0, "slices begin at multiples of 128 bytes");
 static_assert(SLOTS >= 3 && SLOTS <= 32, "a slice at work, one that waits, the next on its way");

@@ -6,6 +6,7 @@
 #include "kernel_sources/norm/constants.cuh"
 #include "kernel_sources/norm/row.cuh"
 
+static_assert(LOAD_HINT <= 2, "nobody lets go of what is held");
 static_assert(UNROLL >= 1 && UNROLL <= 16, "accesses that a thread has in flight");
 
 namespace kiln::norm {

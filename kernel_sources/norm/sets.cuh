@@ -67,6 +67,12 @@ __device__ __forceinline__ int64 divide(int64 a, int64 b) {
              : a / b;
 }
 
+// The element of x and y at which a set begins.
+__device__ __forceinline__ int64 start_of(const SetsCall& call, int64 set) {
+  if constexpr (!SMALL) return set * call.set_stride * VEC;
+  return static_cast<uint32>(set) * static_cast<uint32>(call.set_stride) * uint32{VEC};
+}
+
 // A place in a set that moves on by Step packs at a time, without a division for each move.
 // `Offset` is int where a walk goes less than 2^30 packs far: a longer piece then has no end in
 // sight, and counts as one of 2^30.
@@ -134,16 +140,18 @@ struct Walk {
 };
 
 // What one thread holds of a set, or of a part of one: Items packs, THREADS apart, of which those
-// before `end` are there (all, where it is known to be Whole). The others are zero and never
+// before `end` are there (the first `Whole` are known to be). The others are zero and never
 // counted.
-template <int Items, bool Whole = false>
+template <int Items, int Whole = 0>
 struct Tile {
   SetPack x[Items];
   int end, me;
 
   __device__ __forceinline__ explicit Tile(int packs)
       : end(packs), me(static_cast<int>(threadIdx.x)) {}
-  __device__ __forceinline__ bool inside(int i) const { return Whole || me + i * THREADS < end; }
+  __device__ __forceinline__ bool inside(int i) const {
+    return i < Whole || me + i * THREADS < end;
+  }
 
   template <Hint Load, typename W>
   __device__ __forceinline__ void fetch(const DTYPE* set, W walk) {
@@ -156,11 +164,10 @@ struct Tile {
 
   // Elements that this thread's warp holds.
   __device__ __forceinline__ float warp_count() const {
-    if constexpr (Whole) return static_cast<float>(Items * warp_size * VEC);
     const int warp_first = me & ~(warp_size - 1);
-    int packs = 0;
+    int packs = Whole * warp_size;
 #pragma unroll
-    for (int i = 0; i < Items; ++i) {
+    for (int i = Whole; i < Items; ++i) {
       const int left = end - warp_first - i * THREADS;
       packs += left < 0 ? 0 : left > warp_size ? warp_size : left;
     }
@@ -169,7 +176,7 @@ struct Tile {
   // The mean of the first packs of the warp's lanes: near enough to every value that sums around it
   // lose no digits.
   __device__ __forceinline__ float warp_pivot() const {
-    const int left = Whole ? warp_size : end - (me & ~(warp_size - 1));
+    const int left = Whole > 0 ? warp_size : end - (me & ~(warp_size - 1));
     const int packs = left < 0 ? 0 : left > warp_size ? warp_size : left;
     Chains plain;
     x[0].each([&](int j, float v) { plain.part[j % 4] += v; });
@@ -262,8 +269,14 @@ struct SetFactors {
   __device__ __forceinline__ SetFactors(const SetsCall& call, int64 set)
       : weight(nullptr), bias(nullptr), scale(1.f), shift(0.f) {
     if (call.weight == nullptr && call.bias == nullptr) return;
-    const int64 group =
-        call.groups == call.sets ? set : set - divide(set, call.groups) * call.groups;
+    int64 group = set;
+    if (call.groups != call.sets) {
+      if constexpr (SMALL) {
+        group = static_cast<uint32>(set) % static_cast<uint32>(call.groups);
+      } else {
+        group = set - divide(set, call.groups) * call.groups;
+      }
+    }
     const int64 first = PER_PIECE ? group * call.pieces : group;
     weight = call.weight == nullptr ? nullptr : call.weight + first;
     bias = call.bias == nullptr ? nullptr : call.bias + first;
@@ -276,7 +289,7 @@ struct SetFactors {
 };
 
 // Writes the results for a tile. Rounds once.
-template <int Items, bool Whole, typename W>
+template <int Items, int Whole, typename W>
 __device__ __forceinline__ void give(const Tile<Items, Whole>& tile, DTYPE* set, W walk,
                                      const SetStatistics& s, SetFactors factors) {
   float scale = s.rstd * factors.scale;

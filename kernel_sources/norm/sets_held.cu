@@ -302,7 +302,7 @@ __device__ __forceinline__ void give_parts(const SetsCall& call, Shared& shared)
       const Part part = shared.parts[at.slot];
       PieceFactors factors(call, part, first);
       Walk<int, warp_size> walk(call, static_cast<int64>(part.number) * part_packs + first);
-      DTYPE* const y = call.y + part.set * call.set_stride * VEC;
+      DTYPE* const y = call.y + start_of(call, part.set);
       float scale = result.scale, shift = result.shift;
 #pragma unroll 1
       for (int i = 0; i < ITEMS; i += UNROLL) {

@@ -163,7 +163,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM)
     if (threadIdx.x == 0) after = atomicAdd(plan.taken, 1u);
     const Task task = task_at(plan, number);
     const int64 first = static_cast<int64>(task.part) * part_packs;
-    const int64 start = task.set * call.set_stride * VEC;
+    const int64 start = start_of(call, task.set);
     const Walk<int> walk(call, first + threadIdx.x);
     Tile<UNROLL> tile(packs - first < part_packs ? static_cast<int>(packs - first) : part_packs);
     if (task.second) {

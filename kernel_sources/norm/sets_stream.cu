@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) sets_stream(SetsCall call)
   int turn = 0;
 #pragma unroll 1
   for (int64 set = blockIdx.x; set < call.sets; set += gridDim.x, turn ^= 1) {
-    const int64 start = set * call.set_stride * VEC;
+    const int64 start = start_of(call, set);
     const DTYPE* x = call.x + start;
     Moments own = seen_by_thread(call, x, packs);
     own.sum = lanes_sum<warp_size>(own.sum);

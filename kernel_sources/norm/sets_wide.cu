@@ -20,8 +20,8 @@ namespace {
 __device__ __forceinline__ void one_set(const SetsCall& call, int64 set, bool write, int turn) {
   __shared__ Moments warps[2][SETS][THREADS / warp_size];  // by turns: one barrier a set is enough
   const Walk<int> walk(call, threadIdx.x);
-  const int64 start = set * call.set_stride * VEC;
-  Tile<ITEMS, PACKS == ITEMS * THREADS> tile(PACKS);
+  const int64 start = start_of(call, set);
+  Tile<ITEMS, PACKS / THREADS> tile(PACKS);
   tile.template fetch<Hint::stream>(call.x + start, walk);
   const SetFactors factors(call, set);
   const Running was(call, set, threadIdx.x == 0);

@@ -100,11 +100,16 @@ TEST_F(BatchNormDispatchTest, InstanceAndGroupNormAreChosenByTheSizeOfTheirSets)
   const auto instance = [&](const BatchNormCall& call) {
     return key<InstanceNormTrainFwdInterface>(*instance_, call);
   };
-  EXPECT_EQ(instance(channels(8, 128, 1024)), "instance_norm_channel");
-  EXPECT_EQ(instance(channels(32, 128, 1024)), "instance_norm_channel");
-  EXPECT_EQ(instance(channels(33, 128, 1024)), "instance_norm_wide");
-  EXPECT_EQ(instance(channels(8, 128, 1032)), "instance_norm_wide");
-  EXPECT_EQ(instance(channels(8, 1 << 18, 1024)), "instance_norm_wide");  // 2^31 elements
+  const auto tracking = [&](BatchNormCall call) {
+    call.tracks = true;
+    return key<InstanceNormTrainFwdInterface>(*instance_, call);
+  };
+  EXPECT_EQ(tracking(channels(8, 128, 1024)), "instance_norm_channel");
+  EXPECT_EQ(tracking(channels(32, 128, 1024)), "instance_norm_channel");
+  EXPECT_EQ(tracking(channels(33, 128, 1024)), "instance_norm_wide");
+  EXPECT_EQ(tracking(channels(8, 128, 1032)), "instance_norm_wide");
+  EXPECT_EQ(tracking(channels(8, 1 << 18, 1024)), "instance_norm_wide");  // 2^31 elements
+  EXPECT_EQ(instance(channels(8, 128, 1024)), "instance_norm_wide");
   EXPECT_EQ(instance(channels(8, 128, 65536)), "instance_norm_wide");
   EXPECT_EQ(instance(channels(8, 127, 65544)), "instance_norm_split");
   EXPECT_EQ(instance(channels(8, 128, 65544)), "instance_norm");  // 1024 instances
@@ -131,6 +136,12 @@ TEST_F(BatchNormDispatchTest, RefusalsSayTheLimitAndTheValue) {
   EXPECT_THAT(reasons, HasSubstr("without a spatial extent, got 129"));
   EXPECT_THAT(reasons, HasSubstr("at most 8192 accesses: got 8385 elements in accesses of 1"));
   EXPECT_THAT(reasons, HasSubstr("at most 1023 channels, got 2000"));
+  const auto instance = instance_->select("instance_norm_fwd_train", channels(8, 128, 1024),
+                                          {90, 132, 232448, "h200"});
+  ASSERT_THAT(instance, is_ok());
+  reasons.clear();
+  for (const Verdict& v : instance->verdicts) reasons += v.key + ": " + v.reason + "\n";
+  EXPECT_THAT(reasons, HasSubstr("serves calls that move running statistics, got one without"));
 }
 
 TEST_F(BatchNormDispatchTest, BadCallsAreRefusedWithTheValue) {

@@ -142,6 +142,13 @@ TEST_F(NormLaunchTest, AWarpsTeamsShareABlock) {
               is_ok());  // 16 accesses: 8 lanes, 16 rows a block
   EXPECT_EQ(block(), 128u);
   EXPECT_EQ(grid(), 3u);
+  // 16 lanes, 4 rows each: 32 rows a block.
+  ASSERT_THAT(make<RMSNormFwdInterface>(kForms[1], "rms_norm_warp", 128)
+                  .forward(Stream{}, rows_at(1, 33, 128, 128), factor_at(2, 128),
+                           rows_at(3, 33, 128, 128), nullptr),
+              is_ok());
+  EXPECT_EQ(block(), 128u);
+  EXPECT_EQ(grid(), 2u);
 }
 
 TEST_F(NormLaunchTest, ABlockTakesTwoRowsOnceTheDeviceIsFull) {
@@ -154,6 +161,24 @@ TEST_F(NormLaunchTest, ABlockTakesTwoRowsOnceTheDeviceIsFull) {
   EXPECT_EQ(grid(), 50000u);
   ASSERT_THAT(launch("layer_norm", 4096, 3), is_ok());
   EXPECT_EQ(grid(), 3u);
+}
+
+// LOAD_HINT 3, kiln::Hint::hold: where it was measured.
+TEST_F(NormLaunchTest, WhatIsReadOnceIsHeldInTheL2OfAnH200) {
+  const auto hint = [&](const std::string& key, std::int64_t n, int align, int arch) {
+    const auto op = make_norm(runtime_, "LayerNormFwdOp");
+    const LayerNormCall call{.n = n, .dtype = DType::bfloat16, .align = align};
+    return op->entry_plan(interface_of(runtime_, "LayerNormFwdOp"), key, call)
+        ->build()
+        ->default_config(*reference_facts(arch))["load_hint"];
+  };
+  EXPECT_EQ(hint("layer_norm", 4096, 16, 90), 3);
+  EXPECT_EQ(hint("layer_norm", 4096, 16, 100), 0);
+  EXPECT_EQ(hint("layer_norm", 4096, 4, 90), 0);          // accesses of 4 bytes
+  EXPECT_EQ(hint("layer_norm", 1152, 16, 90), 1);         // calls of such rows are small
+  EXPECT_EQ(hint("layer_norm_stream", 4096, 16, 90), 0);  // read twice
+  EXPECT_EQ(hint("layer_norm_queue", 131072, 16, 90), 3);
+  EXPECT_EQ(hint("layer_norm_queue", 262144, 16, 90), 0);  // clusters of 8
 }
 
 TEST_F(NormLaunchTest, ClustersAreWhole) {
@@ -203,7 +228,7 @@ TEST_F(NormLaunchTest, TheLongestRowsAreSpreadOverBlocksThatRunAtOnce) {
   ASSERT_THAT(launch("layer_norm_spread", 1 << 20, 5), is_ok());
   EXPECT_EQ(support_.launches, 2);  // the moments are made empty before
   EXPECT_EQ(grid(), 128u);          // slices of 1024 accesses
-  EXPECT_EQ(block(), 2u * 256 + 6 * 32);
+  EXPECT_EQ(block(), 2u * 256 + 5 * 32);
   EXPECT_TRUE(support_.last.cooperative);
   EXPECT_THAT(support_.words, ::testing::ElementsAre(1, 2, 3, 4, 5, 1 << 20, kWorkspace));
   ASSERT_THAT(launch("layer_norm_spread", 1 << 20, 0), is_ok());
