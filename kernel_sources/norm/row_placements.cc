@@ -64,8 +64,7 @@ BlockShape block_shape(const RowForm& form, std::int64_t packs) {
   if (packs <= 512) return {128, 6, true};
   if (packs < 1024) return {320, 6, true};
   if (packs < 2048) return {256, 4, true};
-  const std::int64_t threads = std::min<std::int64_t>(1024, whole_warps(ceil_div(packs, 8)));
-  return {threads, std::max<std::int64_t>(1, 512 / threads), true};
+  return holding(4);
 }
 
 // Measured on sm_90 and with accesses of 16 bytes alone.
