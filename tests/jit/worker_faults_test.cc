@@ -156,6 +156,26 @@ TEST_F(WorkerFaultsTest, AMemoryLimitEndsOneCompilation) {
   EXPECT_EQ(workers->stats().lost, 1);
 }
 
+// A profiler's library, say, that all child processes load: what watches a worker never calls it.
+TEST_F(WorkerFaultsTest, APreloadedLibraryIsNotEnteredFromTheWatch) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer's library must be the first";
+#endif
+  const std::string worker = folder_.path() + "/worker";
+  std::ofstream(worker) << "#!/bin/sh\nLD_PRELOAD=" KILN_WRAPPED_FILES
+                           " exec " KILN_COMPILE_WORKER_FILE " \"$@\"\n";
+  ::chmod(worker.c_str(), 0700);
+  WorkerOptions options = worker_options(1);
+  options.worker = worker;
+  options.time_limit = std::chrono::seconds(4);
+  options.memory_limit_bytes = std::int64_t{8} << 30;
+  const auto workers = real_workers(options);
+  const auto endless = workers->compile(endless_request());  // looked at 200 times
+  EXPECT_TRUE(absl::IsDeadlineExceeded(endless.status())) << endless.status();
+  EXPECT_TRUE(workers->compile(numbered_request(1)).ok());
+  EXPECT_EQ(workers->stats().in_process, 0);
+}
+
 // NVRTC itself out of memory: its worker may get no more than it holds.
 TEST_F(WorkerFaultsTest, AWorkerThatGetsNoMemoryFailsOneCompilation) {
   const auto workers = real_workers(worker_options(1));
