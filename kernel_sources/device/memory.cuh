@@ -48,8 +48,7 @@ __device__ __forceinline__ const T* line_of(const T* p) {
   return reinterpret_cast<const T*>(reinterpret_cast<uint64>(p) & ~uint64{127});
 }
 // Ends Hint::hold for a line, once it has been read: what nobody lets go of keeps its place in the
-// L2 for long after the kernel. `when`: 0 does nothing, by a predicate, as a branch would hold up
-// the loads after it.
+// L2 for long after the kernel. `when`: 0 does nothing, by a predicate.
 __device__ __forceinline__ void let_go(const void* line, uint32 when = 1) {
   asm volatile(
       "{ .reg .pred q; setp.ne.u32 q, %1, 0; @q applypriority.global.L2::evict_normal [%0], 128; "

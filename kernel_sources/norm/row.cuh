@@ -197,12 +197,13 @@ struct Held {
         r[i] = kiln::load_if<Load, V>(inside(i), row.residual + pack(i) * V, policy);
     }
   }
-  // Once they have come.
+  // Once they have come: for the 128 bytes, or less, that 8 threads loaded, by the one that `leads`.
+  __device__ __forceinline__ bool leads() const { return first % 8 == 0; }
   template <Hint Load>
-  __device__ __forceinline__ void let_go(const Operands<E>& row, bool holds = true) const {
+  __device__ __forceinline__ void let_go(const Operands<E>& row, bool when) const {
     if constexpr (Load == Hint::hold) {
-      let_go_of(row.x, holds);
-      if constexpr (F::residual) let_go_of(row.residual, holds);
+      let_go_of(row.x, when);
+      if constexpr (F::residual) let_go_of(row.residual, when);
     }
   }
   // Makes x the values to normalise; a form with a residual writes them here.
@@ -281,14 +282,13 @@ struct Held {
     }
   }
 
-  // One thread for the 128 bytes, or less, that 8 of them loaded.
-  __device__ __forceinline__ void let_go_of(const E* row, bool holds) const {
+  __device__ __forceinline__ void let_go_of(const E* row, bool when) const {
     constexpr bool lines_apart = Stride * V * sizeof(E) % 128 == 0;
     const E* const first_line = line_of(row + pack(0) * V);
 #pragma unroll
     for (int i = 0; i < Items; ++i) {
       const E* const line = lines_apart ? first_line + i * Stride * V : line_of(row + pack(i) * V);
-      kiln::let_go(line, holds && first % 8 == 0 && inside(i));
+      kiln::let_go(line, when && inside(i));
     }
   }
 

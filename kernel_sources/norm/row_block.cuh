@@ -51,11 +51,12 @@ __device__ __forceinline__ void block_rows(const Operands<DTYPE>& call, int64 ro
     const Moments own = held.template moments<warp_size>(held.warp_count());
     if (threadIdx.x % warp_size == 0) warps[turn][threadIdx.x / warp_size] = own;
     // Two rows leave no registers for its addresses later; one row is faster with it later.
-    if constexpr (LOOP == 2) held.template let_go<Hint(LOAD_HINT)>(row, holds);
+    if constexpr (LOOP == 2) held.template let_go<Hint(LOAD_HINT)>(row, holds && held.leads());
     __syncthreads();
     const Moments m = merge<F::centred, THREADS / warp_size, to_mean>(warps[turn]);
     const Normaliser n = normaliser<F::centred>(m, ROW_SIZE, EPS);
-    if (LOOP != 2 && holds) held.template let_go<Hint(LOAD_HINT)>(row);
+    // A branch of the whole block would keep the loads of factors behind it.
+    if (LOOP != 2 && holds && held.leads()) held.template let_go<Hint(LOAD_HINT)>(row, true);
     held.template write<Hint(STORE_HINT)>(row, n, [&](int i) { return factors.get(held, row, i); });
     if (LOOP == 0 || at >= rows) return;
     if constexpr (LOOP == 2) {

@@ -57,7 +57,7 @@ __device__ __forceinline__ void warp_rows(const Operands<DTYPE>& call, int64 row
       return factors[F::modulated ? r : 0].get(held[r], row[r], i);
     };
     held[r].template write<Hint(STORE_HINT)>(row[r], n[r], of_pack, write[r]);
-    held[r].template let_go<Hint(LOAD_HINT)>(row[r]);
+    held[r].template let_go<Hint(LOAD_HINT)>(row[r], held[r].leads());
   }
 }
 
