@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/file_system.h"
 #include "base/log.h"
+#include "base/striped_counter.h"
 #include "cache/cache_dir.h"
 #include "cache/disk_tier.h"
 #include "cache/layer_tier.h"
@@ -20,7 +21,6 @@
 #include <absl/strings/str_format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cctype>
 #include <cstdint>
 #include <cstdlib>
@@ -71,7 +71,7 @@ class TieredStore final : public Store {
       if (artifact == nullptr) continue;
       return found_in(i, std::move(artifact));
     }
-    ++misses_;
+    misses_.add();
     return std::nullopt;
   }
 
@@ -107,7 +107,7 @@ class TieredStore final : public Store {
     // All tiers are tried: a strict store reports the disk's error, and the process still has its
     // artifact.
     for (const auto& tier : tiers_) first.Update(tier->put(artifact));
-    if (first.ok()) ++stored_;
+    if (first.ok()) stored_.add();
     return first;
   }
 
@@ -130,12 +130,12 @@ class TieredStore final : public Store {
 
   StoreStats stats() const override {
     StoreStats out;
-    out.memory_hits = hits_[static_cast<std::size_t>(TierKind::memory)];
-    out.disk_hits = hits_[static_cast<std::size_t>(TierKind::disk)];
-    out.layer_hits = hits_[static_cast<std::size_t>(TierKind::layer)];
-    out.remote_hits = hits_[static_cast<std::size_t>(TierKind::remote)];
-    out.misses = misses_;
-    out.stored = stored_;
+    out.memory_hits = hits_[static_cast<std::size_t>(TierKind::memory)].value();
+    out.disk_hits = hits_[static_cast<std::size_t>(TierKind::disk)].value();
+    out.layer_hits = hits_[static_cast<std::size_t>(TierKind::layer)].value();
+    out.remote_hits = hits_[static_cast<std::size_t>(TierKind::remote)].value();
+    out.misses = misses_.value();
+    out.stored = stored_.value();
     for (const auto& tier : tiers_) {
       const TierCounters& counters = tier->counters();
       out.quarantined += counters.quarantined;
@@ -156,7 +156,7 @@ class TieredStore final : public Store {
   std::optional<RemoteInfo> remote() const override {
     if (link_ == nullptr) return remote_trouble_;
     RemoteInfo info = link_->info();
-    info.stats.hits = hits_[static_cast<std::size_t>(TierKind::remote)];
+    info.stats.hits = hits_[static_cast<std::size_t>(TierKind::remote)].value();
     if (remote_writer_ != nullptr) info.stats.dropped = remote_writer_->dropped();
     return info;
   }
@@ -219,7 +219,7 @@ class TieredStore final : public Store {
         continue;
       KILN_RETURN_IF_ERROR(tiers_[before]->put(artifact));
     }
-    ++hits_[static_cast<std::size_t>(tiers_[tier]->kind())];
+    hits_[static_cast<std::size_t>(tiers_[tier]->kind())].add();
     return Found{std::move(artifact), tiers_[tier]->kind()};
   }
 
@@ -234,9 +234,8 @@ class TieredStore final : public Store {
   std::shared_ptr<RemoteLeases> remote_leases_;
   std::optional<RemoteInfo> remote_trouble_;  // why there is none, where one was asked for
   std::string disk_dir_;
-  std::atomic<std::int64_t> hits_[4] = {};  // by TierKind
-  std::atomic<std::int64_t> misses_{0};
-  std::atomic<std::int64_t> stored_{0};
+  StripedCounter hits_[4];  // by TierKind
+  StripedCounter misses_, stored_;
 };
 
 }  // namespace
