@@ -197,7 +197,8 @@ struct Held {
         r[i] = kiln::load_if<Load, V>(inside(i), row.residual + pack(i) * V, policy);
     }
   }
-  // Once they have come: for the 128 bytes, or less, that 8 threads loaded, by the one that `leads`.
+  // Once they have come: for the 128 bytes, or less, that 8 threads loaded, by the one that
+  // `leads`.
   __device__ __forceinline__ bool leads() const { return first % 8 == 0; }
   template <Hint Load>
   __device__ __forceinline__ void let_go(const Operands<E>& row, bool when) const {
