@@ -66,11 +66,11 @@ __device__ __forceinline__ void fence_barriers() {
 
 // Copies `bytes`, a multiple of 16, to shared memory; both addresses are multiples of 16. Where the
 // one in shared memory is no multiple of 32, a kernel that is bound by memory takes an eighth
-// longer (H200). Of hints there is Hint::hold, for which the reader calls `let_go`; evict_first
-// cost 5 % of the rate.
+// longer (H200). Of hints there is Hint::hold, where `holds`, for which the reader calls `let_go`;
+// evict_first cost 5 % of the rate.
 template <Hint H = Hint::keep>
 __device__ __forceinline__ void bulk_copy(void* shared, const void* global, uint32 bytes,
-                                          const Barrier& done) {
+                                          const Barrier& done, bool holds = true) {
   const uint32 to = static_cast<uint32>(__cvta_generic_to_shared(shared));
   static_assert(H == Hint::keep || H == Hint::hold, "a copy is held or not");
   if constexpr (H == Hint::keep) {
@@ -83,7 +83,7 @@ __device__ __forceinline__ void bulk_copy(void* shared, const void* global, uint
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
         "[%0], [%1], %2, [%3], %4;" ::"r"(to),
-        "l"(global), "r"(bytes), "r"(done.address()), "l"(policy_of<H>())
+        "l"(global), "r"(bytes), "r"(done.address()), "l"(policy_of<H>(holds))
         : "memory");
   }
 }

@@ -56,7 +56,7 @@ __device__ __forceinline__ void let_go(const void* line, uint32 when = 1) {
       "r"(when));
 }
 
-// Loads through the read-only path (`keep`, `stream`) carry no memory clobber: the data must not
+// Loads through the read-only path (all but `plain`) carry no memory clobber: the data must not
 // change while the kernel runs, so the compiler may move them freely. `when`: 0 leaves `r` as it
 // is, by a predicate: a branch would let the compiler put the use of one load before the next.
 #define KILN_LOAD(BYTES, TYPE, NEXT, LAST, VEC, OUT, ...)                                         \

@@ -54,6 +54,18 @@ struct Operands {
   }
 };
 
+// Whether all rows that are normalised begin with a line of 128 bytes.
+template <class F, typename E>
+__device__ __forceinline__ bool begin_with_lines(const Operands<E>& call) {
+  const auto low = [](const E* at, int64 stride) {
+    return static_cast<uint32>(reinterpret_cast<uint64>(at)) |
+           static_cast<uint32>(stride) * static_cast<uint32>(sizeof(E));
+  };
+  uint32 all = low(call.x, call.x_stride);
+  if constexpr (F::residual) all |= low(call.residual, call.residual_stride);
+  return all % 128 == 0;
+}
+
 // Sums over `count` elements: of x - pivot and of its square. Any pivot near the values keeps the
 // sums free of cancellation; two sets with different pivots can be put together. A form that is not
 // centred has the pivot 0.
@@ -285,11 +297,11 @@ struct Held {
 
   __device__ __forceinline__ void let_go_of(const E* row, bool when) const {
     constexpr bool lines_apart = Stride * V * sizeof(E) % 128 == 0;
-    const E* const first_line = line_of(row + pack(0) * V);
+    const E* const line = line_of(row + pack(0) * V);
 #pragma unroll
     for (int i = 0; i < Items; ++i) {
-      const E* const line = lines_apart ? first_line + i * Stride * V : line_of(row + pack(i) * V);
-      kiln::let_go(line, when && inside(i));
+      kiln::let_go(lines_apart ? line + i * Stride * V : line_of(row + pack(i) * V),
+                   when && inside(i));
     }
   }
 

@@ -35,7 +35,7 @@ __device__ __forceinline__ void block_rows(const Operands<DTYPE>& call, int64 ro
   held.base = 0;
   held.first = static_cast<int>(threadIdx.x);
   held.end = packs;
-  const bool holds = worth_holding();
+  const bool holds = worth_holding() & begin_with_lines<F>(call);
   int64 at = blockIdx.x;
   held.template fetch<Hint(LOAD_HINT)>(call.at(at, ROW_SIZE), holds);
   FactorStore<Row, THREADS, Early(EARLY)> factors;

@@ -62,7 +62,7 @@ BlockShape block_shape(const RowForm& form, std::int64_t packs) {
     return holding(4);
   }
   if (packs <= 512) return {128, 6, true};
-  if (packs < 1024) return {320, 6, true};
+  if (packs < 1024) return {320, packs <= 640 ? 6 : 4, true};
   if (packs < 2048) return {256, 4, true};
   return holding(4);
 }
@@ -164,9 +164,11 @@ Config BlockRows::default_config(const DeviceFacts& facts) const {
   config.set("blocks_per_sm",
              std::min(shape.blocks_per_sm, most_threads(facts.arch) / shape.threads));
   config.set("early", form().adaptive ? 1 : 0);
-  // One row of 2048 accesses and a residual takes 0.2 us longer with it.
+  // Measured with whole tiles: others have no registers for it. One row of 2048 accesses and a
+  // residual takes 0.2 us longer.
   const bool longest = form().fused && !form().centred && packs > 1024;
-  config.set("load_hint", longest ? kKeep : hold_or(kKeep, row(), facts));
+  const bool holds = packs % shape.threads == 0 && !longest;
+  config.set("load_hint", holds ? hold_or(kKeep, row(), facts) : kKeep);
   const bool plain = !form().fused && !form().adaptive;
   if (form().fused && !form().centred && packs <= 512 && has_factors()) config.set("early", 2);
   if (!plain || (!form().centred && row().bytes() >= kBlockBytes)) return config;
@@ -289,14 +291,14 @@ std::vector<Program> QueueRows::programs(const DeviceFacts& facts, const Config&
 }
 
 Config QueueRows::default_config(const DeviceFacts& facts) const {
-  return {
-      {"cluster", power_of_two_from(ceil_div(row().bytes(), kQueueSliceBytes))},
-      {"threads", 512},
-      {"blocks_per_sm", 1},
-      {"early", 2},
-      // A cluster of 8 for a row is no faster with it (README.md).
-      {"load_hint", row().bytes() <= 4 * kQueueSliceBytes ? hold_or(kKeep, row(), facts) : kKeep},
-      {"store_hint", 0}};
+  const std::int64_t cluster = power_of_two_from(ceil_div(row().bytes(), kQueueSliceBytes));
+  const bool holds = cluster <= 4;  // larger ones are no faster by it (README.md)
+  return {{"cluster", cluster},
+          {"threads", 512},
+          {"blocks_per_sm", 1},
+          {"early", 2},
+          {"load_hint", holds ? hold_or(kKeep, row(), facts) : kKeep},
+          {"store_hint", kKeep}};
 }
 
 std::int64_t QueueRows::blocks(const Config& config, int sm_count, std::int64_t rows) const {

@@ -64,7 +64,8 @@ struct QueuedPart {
   QueueShared& shared;
   QueuedRow<F> held;
   int warp, lane, rank;
-  int packs;  // of the warp
+  int packs;   // of the warp
+  bool holds;  // Hint::hold is meant: no two warps share a line
 
   __device__ __forceinline__ QueuedPart(const Operands<DTYPE>& operands, QueueShared& block)
       : call(operands), shared(block) {
@@ -76,6 +77,7 @@ struct QueuedPart {
     held.end = row_packs - rank * slice < slice ? row_packs - rank * slice : slice;
     const int left = held.end - (held.first - lane);
     packs = left < 0 ? 0 : left < items * warp_size ? left : items * warp_size;
+    holds = slice % 8 == 0 && begin_with_lines<F>(call);
   }
 
   // Has the copies bring a row, if there is one.
@@ -85,7 +87,7 @@ struct QueuedPart {
     shared.arrived[warp].arrive_expecting(bytes);
     bulk_copy<Hint(LOAD_HINT)>(next_row() + held.first,
                                call.x + row * call.x_stride + (held.base + held.first) * VEC, bytes,
-                               shared.arrived[warp]);
+                               shared.arrived[warp], holds);
   }
   // Waits for the copies and takes what they brought.
   __device__ __forceinline__ void take(uint32 parity) {
@@ -98,11 +100,9 @@ struct QueuedPart {
   }
 
   __device__ __forceinline__ void let_go(int64 row) const {
-    if constexpr (Hint(LOAD_HINT) == Hint::hold) {
-      const DTYPE* const mine =
-          call.x + row * call.x_stride + (held.base + held.first - lane) * VEC;
-      for (int i = lane * 8; i < packs; i += 8 * warp_size) kiln::let_go(line_of(mine + i * VEC));
-    }
+    if (Hint(LOAD_HINT) != Hint::hold || !holds) return;
+    const DTYPE* const mine = call.x + row * call.x_stride + (held.base + held.first - lane) * VEC;
+    for (int i = lane * 8; i < packs; i += 8 * warp_size) kiln::let_go(mine + i * VEC);
   }
 
   __device__ __forceinline__ void keep_factors() const {

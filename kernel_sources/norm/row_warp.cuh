@@ -57,7 +57,9 @@ __device__ __forceinline__ void warp_rows(const Operands<DTYPE>& call, int64 row
       return factors[F::modulated ? r : 0].get(held[r], row[r], i);
     };
     held[r].template write<Hint(STORE_HINT)>(row[r], n[r], of_pack, write[r]);
-    held[r].template let_go<Hint(LOAD_HINT)>(row[r], held[r].leads());
+    // A row that begins within a line may end in one that no leader has a pack of.
+    const bool ends = held[r].first == (packs - 1) % LANES;
+    held[r].template let_go<Hint(LOAD_HINT)>(row[r], held[r].leads() || ends);
   }
 }
 

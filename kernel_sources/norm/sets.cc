@@ -74,10 +74,9 @@ Config WideSets::with_threads(std::int64_t threads) const {
 }
 
 Config WideSets::default_config(const DeviceFacts&) const {
-  // Instances are many, channels may be few: a warp for one of more than 4 accesses a lane is slow
-  // where the device has few warps.
-  const bool instances = facts_.contiguous && !facts_.per_piece;
-  if (packs_ <= (instances ? 256 : 128)) return with_threads(32);
+  // More than 4 accesses a lane were measured with sets of one run of memory: instances.
+  const bool one_run = facts_.contiguous && !facts_.per_piece;
+  if (packs_ <= (one_run ? 256 : 128)) return with_threads(32);
   if (packs_ <= 256) return with_threads(ceil_div(packs_, 2));
   // Blocks of about 512 threads: smaller ones wait longer for memory, larger ones leave a
   // multiprocessor with one or two, which all wait at once.

@@ -176,6 +176,7 @@ TEST_F(NormLaunchTest, WhatIsReadOnceIsHeldInTheL2OfAnH200) {
   EXPECT_EQ(hint("layer_norm", 4096, 16, 100), 0);
   EXPECT_EQ(hint("layer_norm", 4096, 4, 90), 0);          // accesses of 4 bytes
   EXPECT_EQ(hint("layer_norm", 1152, 16, 90), 1);         // calls of such rows are small
+  EXPECT_EQ(hint("layer_norm", 3200, 16, 90), 0);         // 400 accesses, 128 threads
   EXPECT_EQ(hint("layer_norm_stream", 4096, 16, 90), 0);  // read twice
   EXPECT_EQ(hint("layer_norm_queue", 131072, 16, 90), 3);
   EXPECT_EQ(hint("layer_norm_queue", 262144, 16, 90), 0);  // clusters of 8

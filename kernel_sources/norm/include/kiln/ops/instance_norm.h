@@ -22,9 +22,9 @@ struct InstanceNormTrainFwdInterface : KernelInterface<BatchNormCall> {
 
   // All tensors are contiguous on the stream's device; null data: not there.
   //   x, y: [B, C, S] in `call.dtype`; y does not overlap x
-  //   running_mean, running_var: float32 [C], both or none; written in place: moved by
-  //   `call.momentum` towards the
-  //     batch's mean of the instances' means, and of their unbiased variances
+  //   running_mean, running_var: float32 [C], both where `call.tracks`, else none; written in
+  //     place: moved by `call.momentum` towards the batch's mean of the instances' means, and of
+  //     their unbiased variances
   //   weight, bias: [C] in `call.dtype`
   //   workspace: `workspace_bytes(call)` bytes, aligned to 16
   // A NaN or infinity makes its own instance NaN and no other.
