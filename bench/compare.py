@@ -10,6 +10,7 @@ cannot be compared.
 """
 import argparse
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -21,13 +22,25 @@ def timings(document, contender):
             if not contender or name == contender}
 
 
+UNTOLD = r"--(json|commit|library|cupti|family|filter)\b"  # options that do not change how a workload is timed
+
+
+def form_of(command):
+    """The command as far as it says how workloads were timed: no folders, not what was chosen, not where results went."""
+    program, *options = re.split(r"\s(?=--)", command)
+    program = " ".join(os.path.basename(word) for word in program.split())
+    return " ".join([program] + [o for o in options if not re.match(UNTOLD, o)])
+
+
 def differences(before, after):
     """What makes two runs no like for like."""
-    facts = [("device", before["machine"].get("device"), after["machine"].get("device")),
-             ("driver", before["machine"].get("driver"), after["machine"].get("driver")),
-             ("toolkit", before["machine"].get("toolkit"), after["machine"].get("toolkit")),
-             ("L2", (before.get("method") or {}).get("l2"), (after.get("method") or {}).get("l2"))]
-    return [f"{name}: {a} before, {b} after" for name, a, b in facts if a != b]
+    facts = [(name, *(d["machine"].get(field) for d in (before, after)))
+             for name, field in (("device", "device"), ("driver", "driver"), ("toolkit", "toolkit"), ("host", "host"),
+                                 ("host threads", "host_threads"))]
+    facts += [("L2", *((d.get("method") or {}).get("l2") for d in (before, after))),
+              ("command", form_of(before["command"]), form_of(after["command"]))]
+    told = lambda value: "not given" if value is None else value
+    return [f"{name}: {told(a)} before, {told(b)} after" for name, a, b in facts if a != b]
 
 
 def has_moved(a, b, threshold):
@@ -48,40 +61,52 @@ def print_list(title, lines):
 INSTRUCTIONS_THRESHOLD = 1  # percent: counts do not depend on the machine, only a little on addresses
 
 
-def moved_counts(before, after, args):
-    """Instruction counts that moved: those that grew, and all, as lines."""
-    old, new = before.get("instructions") or {}, after.get("instructions") or {}
-    if args.contender not in ("", "kiln"):
-        return [], []
-    moved = [k for k in old if k in new and old[k] > 0 and abs(new[k] / old[k] - 1) * 100 > INSTRUCTIONS_THRESHOLD]
-    line = lambda k: f"  {k}: {old[k]} -> {new[k]} instructions ({(new[k] / old[k] - 1) * 100:+.1f} %)"
-    return [line(k) for k in moved if new[k] > old[k]], [line(k) for k in moved if new[k] < old[k]]
+def counts_of(document, contender):
+    return document.get("instructions", {}) if contender in ("", "kiln") else {}
+
+
+def moved_counts(old, new):
+    """Lines of those that grew, of those that shrank, and of those that are gone."""
+    moved = [k for k in old if k in new and abs(new[k] - old[k]) * 100 > INSTRUCTIONS_THRESHOLD * old[k]]
+    by = lambda k: f" ({(new[k] / old[k] - 1) * 100:+.1f} %)" if old[k] else ""
+    line = lambda k: f"  {k}: {old[k]} -> {new[k]} instructions{by(k)}"
+    return ([line(k) for k in moved if new[k] > old[k]], [line(k) for k in moved if new[k] < old[k]],
+            [f"  {k}, instructions" for k in old if k not in new])
+
+
+def check_comparable(old, new, old_counts, new_counts, contender):
+    if old.keys() & new.keys() or old_counts.keys() & new_counts.keys():
+        return
+    sizes = [f"{len(t)} timings and {len(c)} counts" for t, c in ((old, old_counts), (new, new_counts))]
+    raise ResultsError(f"the runs must have a timing or a count of instructions in common: got {sizes[0]} before, "
+                       f"{sizes[1]} after" + (f" of contender {contender!r}" if contender else ""))
 
 
 def compare(before, after, args):
     old, new = timings(before, args.contender), timings(after, args.contender)
+    old_counts, new_counts = counts_of(before, args.contender), counts_of(after, args.contender)
+    check_comparable(old, new, old_counts, new_counts, args.contender)
     both = [k for k in old if k in new]
-    if not both:
-        raise ResultsError(f"the runs must have a timing in common: got {len(old)} before and {len(new)} after"
-                           + (f" of contender {args.contender!r}" if args.contender else ""))
     other_clock = [k for k in both if old[k]["clock"] != new[k]["clock"]]
     both = [k for k in both if k not in other_clock]
     moved = [k for k in both if has_moved(old[k], new[k], args.threshold)]
     ratio = lambda k: new[k]["us"]["median"] / old[k]["us"]["median"]
     slower = sorted((k for k in moved if ratio(k) > 1), key=ratio, reverse=True)
     faster = sorted((k for k in moved if ratio(k) < 1), key=ratio)
-    lost = [k for k in old if k not in new]
-    more, fewer = moved_counts(before, after, args)
+    more, fewer, uncounted = moved_counts(old_counts, new_counts)
+    lost = [f"  {w}, {c}" for w, c in old if (w, c) not in new] + uncounted
     print_list("not like for like", ["  " + d for d in differences(before, after)])
     print_list("slower", [line_of(k, old[k], new[k]) for k in slower])
     print_list("faster", [line_of(k, old[k], new[k]) for k in faster])
     print_list("more instructions", more)
     print_list("fewer instructions", fewer)
-    print_list("timed before, not now", [f"  {w}, {c}" for w, c in lost])
+    print_list("measured before, not now", lost)
     print_list("new", [f"  {w}, {c}" for w, c in new if (w, c) not in old])
     print_list("not compared, timed by another clock", [f"  {w}, {c}" for w, c in other_clock])
+    same_counts = len(old_counts.keys() & new_counts.keys()) - len(more) - len(fewer)
     print(f"{len(slower)} slower, {len(faster)} faster, {len(both) - len(moved)} within noise or {args.threshold:g} %, "
-          f"{len(lost)} lost; {before['commit'] or 'before'} -> {after['commit'] or 'after'}")
+          f"{len(lost)} lost; instructions: {len(more)} more, {len(fewer)} fewer, {same_counts} alike; "
+          f"{before['commit'] or 'before'} -> {after['commit'] or 'after'}")
     return 1 if slower or lost or more else 0
 
 

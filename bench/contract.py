@@ -12,7 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from report import LAUNCH, Row, geometric_mean, read_published, table  # noqa: E402
-from results_file import ResultsError, ending, read, timed  # noqa: E402
+from results_file import ResultsError, ending, read, read_text, timed, write_whole  # noqa: E402
 
 BEGIN, END = "<!-- contract -->", "<!-- end of contract -->"
 ABSENT = ["not measured in these runs", "", "", "open"]
@@ -39,7 +39,8 @@ class Runs:
         return []
 
     def instructions(self, name):
-        return next((f", {d['instructions'][name]} instructions" for d in self.documents if d.get("instructions")), "")
+        counts = (d.get("instructions", {}) for d in self.documents)
+        return next((f", {found[name]} instructions" for found in counts if name in found), "")
 
 
 def within(value, bound):
@@ -100,11 +101,14 @@ def host_time(runs):
         return ABSENT
     r = rows[0]
     peers = ", ".join(f"{n} {c['us']['median']:.1f} us" for n, c in r.peers.items())
+    best = f"{r.best_ratio():.2f} {r.best}" if r.best else ""
+    if LAUNCH not in r.all:
+        return [f"{r.us:.2f} us; no {LAUNCH!r} beside it", peers, best, "open"]
     launch = r.all[LAUNCH]["us"]["median"]
     beyond, bound = r.us - launch, 0.15
     misses = [f"{beyond / bound:.0f} times the bound"] * (beyond > bound) + [f"slower than {r.best}"] * r.behind()
     return [f"{r.us:.2f} us, {beyond:.2f} us beyond an empty kernel's launch of {launch:.2f} us", peers,
-            f"{r.best_ratio():.2f} {r.best}", "; ".join(misses)]
+            best, "; ".join(misses)]
 
 
 def kernels(runs, family):
@@ -117,7 +121,8 @@ def kernels(runs, family):
     misses = ([f"behind the fastest peer in {behind} of {len(judged)}"] if behind else []) + \
              ([f"over the goal in {over} of {len(goals)}"] if over else [])
     floors = [r.floor / r.us for r in rows if r.floor]
-    return [f"{len(rows)} workloads, floor/Kiln {geometric_mean(floors):.2f}", "PyTorch; the fastest peer of each",
+    floor = f"floor/Kiln {geometric_mean(floors):.2f}" if floors else "no floor"
+    return [f"{len(rows)} workloads, {floor}", "PyTorch; the fastest peer of each",
             f"PyTorch/Kiln {geometric_mean(against):.2f} ({min(against):.2f} to {max(against):.2f})" if against else "",
             ", ".join(misses)]
 
@@ -155,13 +160,13 @@ def write(results, name):
     if not name:
         print(text)
         return
-    with open(name, encoding="utf-8") as file:
-        page = file.read()
-    if page.count(BEGIN) != 1 or page.count(END) != 1:
-        raise ResultsError(f"{name}: must hold {BEGIN} and {END} once each")
+    page = read_text(name)
+    begins, ends = page.count(BEGIN), page.count(END)
+    if (begins, ends) != (1, 1) or page.index(BEGIN) > page.index(END):
+        order = ", the second first" if (begins, ends) == (1, 1) else ""
+        raise ResultsError(f"{name}: must hold {BEGIN} and {END} once each, in this order: got {begins} and {ends}{order}")
     before, after = page.split(BEGIN)[0], page.split(END)[1]
-    with open(name, "w", encoding="utf-8") as file:
-        file.write(f"{before}{BEGIN}\n{text}\n\n{END}{after}")
+    write_whole(name, f"{before}{BEGIN}\n{text}\n\n{END}{after}")
 
 
 def main(argv=None):

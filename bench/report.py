@@ -7,22 +7,31 @@ writes the page and, where Matplotlib can be imported, two plots a family beside
 docs/benchmarks.md explains the columns.
 """
 import argparse
-import json
 import os
 import re
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from results_file import ResultsError, beyond_noise, ending, read, timed  # noqa: E402
+from results_file import (ABOVE_0, NAME, ResultsError, beyond_noise, check_fields, ending, need, parse, read,  # noqa: E402
+                          read_text, timed, write_whole)
 
 LAUNCH = "driver launch alone"  # of host times: a floor, no peer
 TOLERATED_DIFFERENCE = 0.05  # of a peer's result from Kiln's, relative to 1 + |value|
+LONGEST_REASON = 200  # characters
 
 
 def read_published(path):
-    with open(path, encoding="utf-8") as file:
-        return {row["workload"]: row for row in map(json.loads, filter(str.strip, file))}
+    """Rows by workload."""
+    rows = {}
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if line.strip():
+            row, where = parse(line, f"{path}:{number}"), f"{path}:{number}"
+            need(isinstance(row, dict), where, "must hold an object", row)
+            check_fields(row, where, {"workload": NAME, "us": ABOVE_0, "by": NAME, "goal_us": ABOVE_0}, True)
+            rows[row["workload"]] = row
+    return rows
 
 
 def without_folders(command):
@@ -45,9 +54,9 @@ def floor_us(document, workload):
         return timed(workload)[LAUNCH]["us"]["median"]
     if not floor or not workload.get("bytes"):
         return None
-    operations = workload.get("flops", 0) if workload["family"] == "gemm" else 0
+    rate = product_rate(document) if workload["family"] == "gemm" else None
     return max(workload["bytes"] / floor["bytes_per_second"] * 1e6, floor["empty_kernel_us"]["median"],
-               operations / product_rate(document) * 1e6 if operations else 0)
+               workload["flops"] / rate * 1e6 if rate else 0)
 
 
 def copy_us(contenders, workload):
@@ -193,8 +202,16 @@ def not_there(document):
     lines = [f"- {name}: {note}" for name, note in (document.get("peers") or {}).items() if "unavailable" in note]
     reasons = {}
     for n in document.get("not_run") or []:
-        reasons.setdefault(str(n["reason"]).split("\n")[-1], []).append(n["name"])
-    return lines + [f"- not run: {', '.join(names)}: {why[:200]}" for why, names in reasons.items()]
+        why = n["reason"].strip().split("\n")[-1].removeprefix(n["name"] + ": ")
+        reasons.setdefault(why, []).append(n["name"])
+    return lines + [f"- not run: {', '.join(names)}: {shortened(why)}" for why, names in reasons.items()]
+
+
+def shortened(reason):
+    """Cut after a word, which an ellipsis shows."""
+    if len(reason) <= LONGEST_REASON:
+        return reason
+    return reason[:LONGEST_REASON + 1].rsplit(None, 1)[0][:LONGEST_REASON] + " …"
 
 
 def percentiles(rows):
@@ -204,8 +221,12 @@ def percentiles(rows):
         return []
     shares = [p for p, _ in rows[0].kiln["percentiles_us"]]
     extra = list(rows[0].kiln.get("beside", {}))
-    body = [[r.name.removeprefix("serving: "), *[number(us * 1e-3) for _, us in r.kiln["percentiles_us"] if _ in shares],
-             *[f"{r.kiln['beside'].get(e, 0):.3g}" for e in extra]] for r in rows]
+
+    def cells(r):
+        us, beside = dict(r.kiln["percentiles_us"]), r.kiln.get("beside", {})
+        return [*[number(us[p] * 1e-3) if p in us else "–" for p in shares],
+                *[f"{beside[e]:.3g}" if e in beside else "–" for e in extra]]
+    body = [[r.name.removeprefix("serving: "), *cells(r)] for r in rows]
     return ["", "Milliseconds by percentile:", "",
             *table(["state", *["max" if p == 1 else f"p{p * 100:g}" for p in shares], *extra], body)]
 
@@ -241,10 +262,11 @@ others on their machines, and are goals, not peers of this run. A kernel whose r
 than it writes, can go a little below the floor."""
 
 
-def family_section(family, rows, plots):
+def family_section(family, all_rows, plots):
+    rows = [r for r in all_rows if r.kiln]
     peers = list(dict.fromkeys(n for r in rows for n in r.peers))
     clocks = sorted({r.kiln["clock"] for r in rows})
-    lines = ["", f"## {family}", "", *([f"- timed by: {', '.join(clocks)}"] if clocks != ["cupti"] else []),
+    lines = ["", f"## {family}", "", *([f"- timed by: {', '.join(clocks)}"] if clocks not in ([], ["cupti"]) else []),
              *summary(rows, peers)]
     for name, alt in plots:
         lines += ["", f"![{alt}]({name})"]
@@ -254,7 +276,7 @@ def family_section(family, rows, plots):
     lines += percentiles(rows)
     if any(r.best or r.published for r in rows):
         lines += ["", f"### Misses of {family}", "", *misses(rows)]
-    without = left_out([r.workload for r in rows])
+    without = left_out([r.workload for r in all_rows])
     if without:
         lines += ["", f"### Without a figure in {family}", "", *without]
     return lines
@@ -267,10 +289,11 @@ def counts_section(document):
 
 
 def page(document, published, title, plots, commands):
-    lines = [f"# {title}", "", "Generated by `bench/report.py`; do not edit.", "", *heading(document, commands), "", NOTES]
+    lines = [f"# {title}", "", "Generated by `bench/report.py`; do not edit.", "", *heading(document, commands)]
+    lines += ["", NOTES] if document["workloads"] else []
     for family in dict.fromkeys(w["family"] for w in document["workloads"]):
         rows = [Row(document, w, published) for w in document["workloads"] if w["family"] == family]
-        lines += family_section(family, [r for r in rows if r.kiln], plots.get(family, []))
+        lines += family_section(family, rows, plots.get(family, []))
     lines += counts_section(document)
     missing = not_there(document)
     if missing:
@@ -278,7 +301,7 @@ def page(document, published, title, plots, commands):
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 
 
-def draw(document, published, out):
+def draw(document, published, stem):
     """[(file, alt)] by family; nothing, with a warning, where Matplotlib is missing."""
     try:
         import report_plots
@@ -286,7 +309,6 @@ def draw(document, published, out):
         print(f"report.py: no plots: {e}; they need Matplotlib (package python3-matplotlib)", file=sys.stderr)
         return {}
     plots = {}
-    stem = os.path.splitext(out)[0]
     for family in dict.fromkeys(w["family"] for w in document["workloads"]):
         rows = [Row(document, w, published) for w in document["workloads"] if w["family"] == family]
         slug = family.replace(" ", "-")
@@ -296,19 +318,27 @@ def draw(document, published, out):
     return plots
 
 
+def title_of(document):
+    families = list(dict.fromkeys(w["family"] for w in document["workloads"])) or ["instructions"]
+    what = "kiln bench" if document["command"].startswith("kiln bench") else ", ".join(families)
+    return f"{what}, {document['machine'].get('device', 'host')}"
+
+
 def write(args):
-    document = read(args.results)
-    if not any("kiln" in timed(w) for w in document["workloads"]):
-        raise ResultsError(f"{args.results}: must hold a workload that Kiln was timed on: got none")
-    published = read_published(args.published)
-    families = ", ".join(dict.fromkeys(w["family"] for w in document["workloads"]))
-    what = "kiln bench" if document["command"].startswith("kiln bench") else families
-    title = args.title or f"{what}, {document['machine'].get('device', 'host')}"
+    document, published = read(args.results), read_published(args.published)
+    if not document.get("instructions") and not any("kiln" in timed(w) for w in document["workloads"]):
+        raise ResultsError(f"{args.results}: must hold a workload that Kiln was timed on, or instructions: got neither")
     commands = [document["command"], f"python3 bench/report.py {os.path.basename(args.results)} --out "
                                      f"{os.path.basename(args.out)}"]
-    plots = {} if args.no_plots else draw(document, published, args.out)
-    with open(args.out, "w", encoding="utf-8") as file:
-        file.write(page(document, published, title, plots, commands))
+    folder = os.path.dirname(os.path.abspath(args.out))
+    need(os.path.isdir(folder), "--out", "must be in a folder that is there", args.out)
+    with tempfile.TemporaryDirectory(dir=folder) as drawn:  # all or nothing
+        stem = os.path.join(drawn, os.path.splitext(os.path.basename(args.out))[0])
+        plots = {} if args.no_plots else draw(document, published, stem)
+        text = page(document, published, args.title or title_of(document), plots, commands)
+        write_whole(args.out, text)
+        for name in os.listdir(drawn):
+            os.replace(os.path.join(drawn, name), os.path.join(folder, name))
 
 
 def main(argv=None):

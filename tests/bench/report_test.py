@@ -1,56 +1,15 @@
-"""bench/report.py and bench/compare.py on four workloads of a real run on an H200, and on changed copies of it."""
-import contextlib
+"""bench/report.py, and what bench/results_file.py refuses to all programs, on four workloads of a real run on an H200."""
 import copy
 import importlib.util
-import io
-import json
 import os
-import shutil
-import sys
-import types
-import tempfile
 import unittest
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-BENCH = os.path.join(HERE, "../../bench")
-FIXED = os.path.join(HERE, "four_norms.json")
-sys.path.insert(0, BENCH)
-import compare  # noqa: E402
-import contract  # noqa: E402
-import report  # noqa: E402
+from results_test_case import FIXED, ResultsTestCase
+import compare
+import contract
+import report
 
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
-
-
-class ResultsTestCase(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="kiln bench test ")
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        with open(FIXED, encoding="utf-8") as file:
-            self.document = json.load(file)
-
-    def write(self, name, document):
-        path = os.path.join(self.folder, name)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(document if isinstance(document, str) else json.dumps(document))
-        return path
-
-    def run_main(self, module, *words):
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            try:
-                status = module.main(words)
-            except SystemExit as e:
-                status = e.code
-        return types.SimpleNamespace(returncode=status, stdout=out.getvalue(), stderr=err.getvalue())
-
-    def kiln(self, name):
-        workload = next(w for w in self.document["workloads"] if w["name"].startswith(name))
-        return next(c for c in workload["contenders"] if c["name"] == "kiln")
-
-    def scale(self, contender, factor):
-        contender["us"].update({k: contender["us"][k] * factor for k in ("median", "p10", "p90")})
-        contender["pass_us"] = [v * factor for v in contender["pass_us"]]
 
 
 class ReportTest(ResultsTestCase):
@@ -159,6 +118,139 @@ class ReportTest(ResultsTestCase):
         self.assertIn("- fla: unavailable: ModuleNotFoundError", page)
         self.assertIn("- not run: a, b: deadline", page)
 
+    def test_reasons_are_cut_at_a_word_and_name_the_program_once(self):
+        words = "must be there: " + "a reason of words " * 20
+        self.document["not_run"] = [{"name": "peers.py", "reason": "log\npeers.py: " + words},
+                                    {"name": "other", "reason": "x" * 300}]
+        lines = self.report(self.document).split("\n")
+        (line,) = [one for one in lines if one.startswith("- not run: peers.py")]
+        reason = line.removeprefix("- not run: peers.py: ")
+        self.assertTrue(reason.endswith(" …") and words.startswith(reason[:-1]), line)
+        self.assertTrue(reason.startswith("must be there") and 180 < len(reason) <= 202, line)
+        self.assertIn("- not run: other: " + "x" * 200 + " …", lines)
+
+    def test_a_workload_that_kiln_has_no_figure_for_is_named(self):
+        for w in self.document["workloads"][:1]:
+            for c in w["contenders"]:
+                if c["name"] == "kiln":
+                    del c["us"]
+                    c["error"] = "it broke"
+        self.assertIn("- kiln, 1 workload: it broke", self.report(self.document))
+
+    def test_counts_alone_make_a_page(self):
+        alone = {**self.document, "command": "kiln bench --filter count", "machine": {"host": "a processor"},
+                 "workloads": [], "instructions": {"find_entry": 1298}}
+        del alone["floor"], alone["peers"]
+        for more in ([], ["--title", "counts"]):  # with plots, where Matplotlib is there, and without
+            page = self.report(alone, *(more or ["--no-plots"]))
+            self.assertIn("| find_entry | 1,298 |", page)
+            self.assertNotIn("Floor:", page)
+
+    def test_what_fails_leaves_no_page_and_no_plots(self):
+        out = os.path.join(self.folder, "page.md")
+        self.write("page.md", "as it was")
+        published = self.write("published.jsonl", '{"workload": "a", "us": 1, "by": "b", "goal_us": 1}\n{"workload"')
+        for more, text in (([os.path.join(self.folder, "no")], "must be a file that can be read"),
+                           ([FIXED, "--published", published], "published.jsonl:2: must be JSON"),
+                           ([FIXED, "--published", self.write("p", '[1]')], "p:1: must hold an object"),
+                           ([FIXED, "--published", self.write("q", '{"workload": "a", "us": "1"}')],
+                            "q:1: \"us\" must be there, a number above 0: got '1'"),
+                           ([FIXED, "--out", os.path.join(self.folder, "no", "page.md")], "--out: must be in a folder"),
+                           ([self.write("in.json", {**self.document, "instructions": {"a": "x"}})], "instructions.a")):
+            done = self.run_main(report, *(["--out", out] + more))
+            self.assertEqual(done.returncode, 2, more)
+            self.assertIn(text, done.stderr)
+            with open(out, encoding="utf-8") as file:
+                self.assertEqual(file.read(), "as it was")
+        os.remove(out)
+        os.mkdir(out)  # cannot be written
+        done = self.run_main(report, FIXED, "--out", out)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("page.md: must be a file that can be written", done.stderr)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["in.json", "p", "page.md", "published.jsonl", "q"])
+
+    def test_each_field_that_a_program_reads_is_checked_and_named(self):
+        def change(*path_and_value):
+            *path, last, value = path_and_value
+            document = copy.deepcopy(self.document)
+            at = document
+            for step in path:
+                at = at[step]
+            at[last] = value
+            return document
+        kiln = ("workloads", 0, "contenders", 1)
+        self.assertEqual(self.document["workloads"][0]["contenders"][1]["name"], "kiln")
+        for document, text in (
+                (change("instructions", {"whole_call": "981"}), "\"instructions.whole_call\" must be there, a number"),
+                (change("instructions", {"whole_call": True}), "got True"),
+                (change("instructions", [981]), '"instructions" must be an object: got [981]'),
+                (change("peers", {"torch": 2}), '"peers.torch" must be there, a string: got 2'),
+                (change("not_run", "deadline"), "\"not_run\" must be a list: got 'deadline'"),
+                (change("not_run", ["deadline"]), '"not_run" must be a list of objects'),
+                (change("not_run", [{"name": "a"}]), '"not_run\'s reason" must be there, a string: got None'),
+                (change("seconds", {"host_path": "1"}), '"seconds.host_path" must be'),
+                (change("machine", "device", 5), '"machine.device" must be a string: got 5'),
+                (change("machine", "toolkit", "13"), '"machine.toolkit" must be'),
+                (change("machine", "host_threads", "x"), '"machine.host_threads" must be'),
+                (change("method", "flushed"), '"method" must be an object'), (change("method", "l2", 1), '"method.l2" must'),
+                (change("floor", "bytes_per_second", 0), '"floor.bytes_per_second" must be there, a number above 0: got 0'),
+                (change("floor", "empty_kernel_us", 1), '"floor.empty_kernel_us" must be an object'),
+                (change("workloads", 0, 7), "a workload must be an object: got 7"),
+                (change("workloads", 0, "name", " "), "\"workloads' name\" must be"),
+                (change("workloads", 0, "op", 3), '"op" must be a string'),
+                (change("workloads", 0, "bytes", "many"), "\"bytes\" must be a number, 0 or more: got 'many'"),
+                (change("workloads", 0, "seconds", []), '"seconds" must be'),
+                (change("workloads", 0, "state", {"watts": "hot"}), '"state.sm_mhz" must be there'),
+                (change("workloads", 0, "family", "gemm"), None), (change("workloads", 0, self.product(flops="x")), '"flops"'),
+                (change("workloads", 0, {k: v for k, v in self.product().items() if k != "flops"}),
+                 'GemmFwdOp 8x4,8x4 float16: "flops" must be there, a number above 0: got None'),
+                (change(*kiln, "x"), "a contender must be an object"),
+                (change(*kiln, "us", "median", True), '"us.median" must be there, a number above 0: got True'),
+                (change(*kiln, "us", "median", float("nan")), '"us.median" must'),
+                (change(*kiln, "us", "median", 10 ** 400), '"us.median" must'),
+                (change(*kiln, "us", "count", "9"), '"us.count" must be'), (change(*kiln, "clock", 1), '"clock" must say'),
+                (change(*kiln, "pass_us", [1, "2"]), '"pass_us" must be a list of numbers'),
+                (change(*kiln, "bytes", 0), '"bytes" must be a number above 0'),
+                (change(*kiln, "difference_from_kiln", "far"), '"difference_from_kiln" must be a number'),
+                (change(*kiln, "percentiles_us", [[0.5]]), '"percentiles_us" must be a list of [share, microseconds]'),
+                (change(*kiln, "curve_us", [[1, 5]]), "with a share below 1"),
+                (change(*kiln, "beside", {"compiled": "x"}), '"beside.compiled" must be there, a number'),
+                (change(*kiln, "error", 5), '"error" must be a string')):
+            if text is None:  # a product that says its operations
+                self.report(document)
+                continue
+            path = self.write("in.json", document)
+            for module, words in ((report, [path, "--out", os.path.join(self.folder, "p.md")]), (compare, [FIXED, path]),
+                                  (contract, [path])):
+                done = self.run_main(module, *words)
+                self.assertEqual(done.returncode, 2, (text, done.stdout))
+                self.assertIn(text, done.stderr)
+                self.assertIn("in.json", done.stderr)
+
+    def test_a_field_that_is_null_counts_as_left_out(self):
+        for field in ("state", "flops", "op", "seconds"):
+            self.document["workloads"][0][field] = None
+        self.document["workloads"][0]["contenders"][1]["pass_us"] = None
+        self.document.update(not_run=None, instructions=None, method=None)
+        self.assertIn("LayerNormFwdOp 1024x1152 bfloat16", self.report(self.document))
+
+    def test_a_product_that_nobody_was_timed_on_has_a_floor_all_the_same(self):
+        product = self.product()
+        product["contenders"] = [{"name": "kiln", "error": "it broke"}]
+        self.document["workloads"].append(product)
+        self.assertIn("- kiln, 1 workload: it broke", self.report(self.document))
+
+    def test_latencies_with_parts_missing_make_a_table(self):
+        def state(name, percentiles, **more):
+            return {"name": f"serving: {name}", "family": "serving", "contenders": [
+                {"name": "kiln", "clock": "wall", "us": {"median": 200, "p10": 100, "p90": 300},
+                 "percentiles_us": percentiles, **more}]}
+        self.document["workloads"] = [state("a", [[0.5, 200], [0.99, 5000]], beside={"compiled": 20}),
+                                      state("b", [[0.99, 6000]])]
+        page = self.report(self.document)
+        self.assertIn("| a | 0.20 | 5.00 | 20 |", page)
+        self.assertIn("| b | – | 6.00 | – |", page)
+
     def test_bad_input_is_refused_and_named(self):
         for change, text in [({"format": "x"}, '"format" must be'), ({"version": 2}, '"version" must be 1'),
                              ({"machine": None}, '"machine" must be there'), ({"workloads": []}, "must hold a workload"),
@@ -189,88 +281,6 @@ class ReportTest(ResultsTestCase):
         for name, text in first.items():
             with open(os.path.join(self.folder, name), encoding="utf-8") as file:
                 self.assertEqual(file.read(), text)
-
-
-class ContractTest(ResultsTestCase):
-    def test_the_table_is_put_into_the_page_and_says_what_misses(self):
-        def timed(name, family, **us):
-            return {"name": f"{family}: {name}", "family": family, "contenders": [
-                {"name": c.replace("_", " "), "clock": "wall", "us": {"median": v, "p10": v, "p90": v, "count": 9}}
-                for c, v in us.items()]}
-        self.document["instructions"] = {"find_entry": 298}
-        self.document["workloads"] += [
-            timed("find_entry/threads:1", "host path", kiln=0.02), timed("find_entry/threads:16", "host path", kiln=0.06),
-            timed("a", "first call", kiln=120e3, nvrtc=100e3), timed("b", "warm scaling", kiln=100, nvrtc_processes=80)]
-        page = self.write("page.md", "before\n<!-- contract -->\nwas here\n<!-- end of contract -->\nafter\n")
-        done = self.run_main(contract, self.write("in.json", self.document), "--in", page)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        with open(page, encoding="utf-8") as file:
-            text = file.read()
-        self.assertTrue(text.startswith("before\n<!-- contract -->\n| path |") and text.endswith("\nafter\n"), text)
-        for line in ("| hit: finding the entry | 50 ns, flat to 16 threads | 20.0 ns, 60.0 ns at 16 threads, 298 instructions |"
-                     "  | 1.20 of the bound | 20 % over; not flat: 3.0 times at 16 threads |",
-                     "| 120 ms | bare NVRTC, 100 ms | 0.83 | 20 % beyond; 20 ms beyond |", "| 0.80 to 0.80 | b: 0.80 |",
-                     "behind the fastest peer in 1 of 4, over the goal in 1 of 3 |",
-                     "| kernels: gemm | ahead of the framework, near the copy or product rate | not measured in these runs |"):
-            self.assertIn(line, text)
-        self.assertNotIn("was here", text)
-
-    def test_a_page_without_the_marks_is_refused(self):
-        done = self.run_main(contract, FIXED, "--in", self.write("page.md", "nothing\n"))
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("must hold <!-- contract -->", done.stderr)
-
-
-class CompareTest(ResultsTestCase):
-    def compare(self, *more):
-        return self.run_main(compare, FIXED, self.write("after.json", self.document), *more)
-
-    def test_a_run_against_itself_has_not_moved(self):
-        done = self.compare()
-        self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertIn("0 slower, 0 faster", done.stdout)
-
-    def test_slower_beyond_noise_fails_and_is_named(self):
-        self.scale(self.kiln("RMSNormFwdOp 2048x4096"), 1.1)
-        done = self.compare()
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("RMSNormFwdOp 2048x4096 bfloat16 +weight, kiln: 10.14 -> 11.16 us (+10.0 %)", done.stdout)
-        self.assertEqual(self.compare("--threshold", "15").returncode, 0)
-        self.assertEqual(self.compare("--contender", "torch").returncode, 0)
-
-    def test_faster_is_said_and_is_no_fault(self):
-        self.scale(self.kiln("RMSNormFwdOp 2048x4096"), 0.9)
-        done = self.compare()
-        self.assertEqual(done.returncode, 0)
-        self.assertIn("0 slower, 1 faster", done.stdout)
-
-    def test_what_the_spread_explains_has_not_moved(self):
-        kiln = self.kiln("RMSNormFwdOp 2048x4096")
-        kiln["us"].update(median=10.7, p10=8.0, p90=16.0, count=20)
-        self.assertEqual(self.compare().returncode, 0)
-
-    def test_more_instructions_fail_and_are_named(self):
-        before = {**self.document, "instructions": {"whole_call": 1000, "find_entry": 300}}
-        for after, status, text in (({"whole_call": 1020, "find_entry": 300}, 1, "whole_call: 1000 -> 1020 instructions"),
-                                    ({"whole_call": 1005, "find_entry": 250}, 0, "find_entry: 300 -> 250 instructions")):
-            done = self.run_main(compare, self.write("before.json", before),
-                                 self.write("after.json", {**self.document, "instructions": after}))
-            self.assertEqual(done.returncode, status, done.stdout)
-            self.assertIn(text, done.stdout)
-
-    def test_what_is_lost_fails(self):
-        lost = copy.deepcopy(self.document["workloads"].pop())
-        done = self.compare()
-        self.assertEqual(done.returncode, 1)
-        self.assertIn(f"{lost['name']}, kiln", done.stdout)
-
-    def test_another_device_is_said_and_nothing_in_common_is_refused(self):
-        self.document["machine"]["device"] = "another"
-        self.assertIn("device: NVIDIA H200 before, another after", self.compare().stdout)
-        self.document["workloads"] = []
-        done = self.compare()
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("must have a timing in common", done.stderr)
 
 
 if __name__ == "__main__":
