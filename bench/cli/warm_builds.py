@@ -1,11 +1,14 @@
 """warm_builds.py KILN [BUILDS [WIDTH...]]: `kiln warm` of BUILDS calls, 200 unless given, each time into an empty cache,
 by 1, 2, 4, ... builds at once up to the cores unless widths are given; then once more into the full one. One JSON object
 a run. Ends with 1 where a summary does not add up."""
+import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from kiln_program import count as whole, json_of, program  # noqa: E402
 
 
 def calls(count):
@@ -21,8 +24,7 @@ def warm(kiln, cache, file, width):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("KILN_")}
     environment.update(KILN_CACHE_DIR=cache, KILN_JOBS=str(width))
     words = [kiln, "warm", "--calls", file, "--board", "h200", "--jobs", str(width), "--json"]
-    return json.loads(subprocess.run(words, env=environment, check=True, stdout=subprocess.PIPE,
-                                     stderr=subprocess.DEVNULL).stdout)
+    return json_of(words, environment)
 
 
 def adds_up(report, count, built):
@@ -32,9 +34,14 @@ def adds_up(report, count, built):
 
 
 def main():
-    kiln, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 200
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kiln", metavar="KILN", type=program, help="the program that is measured")
+    parser.add_argument("builds", metavar="BUILDS", type=whole, nargs="?", default=200, help="calls to be built; 200")
+    parser.add_argument("widths", metavar="WIDTH", type=whole, nargs="*", default=[], help="builds at once")
+    args = parser.parse_args()
+    kiln, count = args.kiln, args.builds
     cores = len(os.sched_getaffinity(0))
-    widths = [int(word) for word in sys.argv[3:]] or sorted({2**i for i in range(10) if 2**i <= cores} | {cores})
+    widths = args.widths or sorted({2**i for i in range(10) if 2**i <= cores} | {cores})
     right, alone = True, None
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "calls.jsonl")

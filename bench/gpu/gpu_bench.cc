@@ -200,6 +200,11 @@ absl::Status write(const std::string& file, const Json& json) {
 
 absl::Status run(const Arguments& arguments) {
   KILN_ASSIGN_OR_RETURN(const std::regex filter, regex_of("--filter", arguments.filter));
+  if (arguments.configs) KILN_RETURN_IF_ERROR(regex_of("--configs", *arguments.configs).status());
+  {  // What is wrong with the arguments is said before a device is asked for.
+    Runtime runtime(RuntimeOptions::from_environment());
+    KILN_RETURN_IF_ERROR(chosen_workloads(runtime, arguments, filter).status());
+  }
   KILN_ASSIGN_OR_RETURN(const auto suite,
                         Suite::open({.device = arguments.device, .cupti = arguments.cupti}));
   KILN_ASSIGN_OR_RETURN(const std::vector<Workload> workloads,

@@ -9,7 +9,6 @@ medians over the rounds the middle and the longest.
 """
 import argparse
 import collections
-import json
 import os
 import pathlib
 import statistics
@@ -18,36 +17,47 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+from kiln_program import count, fail, json_of, output_of, program  # noqa: E402
+
 EMPTY = 'extern "C" __global__ void empty() {}\n'
 
 
 def processor_ms(words, environment):
     """User and system time of a process, in milliseconds."""
-    process = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"compile_times: must succeed: {' '.join(words)} ended with {process.returncode}")
+    with tempfile.TemporaryFile("w+") as said:
+        process = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=said)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            said.seek(0)
+            fail(words, f"ended with {process.returncode}", said.read())
     return (usage.ru_utime + usage.ru_stime) * 1e3
 
 
-def main():
+def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kiln", default=str(ROOT / "build/release/bin/kiln"))
-    parser.add_argument("--arch", default="90")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("calls", nargs="*", help="all families' by default")
-    options = parser.parse_args()
+    parser.add_argument("--kiln", type=program, default=str(ROOT / "build/release/bin/kiln"), metavar="FILE",
+                        help="the program that is measured; of the release build")
+    parser.add_argument("--arch", default="90", help="compiled for this one, as 90 or sm_90; 90")
+    parser.add_argument("--rounds", type=count, default=3, metavar="N", help="medians are of as many compilations; 3")
+    parser.add_argument("calls", nargs="*", metavar="CALLS.jsonl", help="files of calls; all families' problems.jsonl")
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
     files = options.calls or sorted(str(path) for path in ROOT.glob("kernel_sources/*/problems.jsonl"))
     sources = collections.defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("KILN_CACHE")}
         environment["KILN_CACHE_DIR"] = folder
-        for calls in files:
-            subprocess.run([options.kiln, "warm", "--calls", calls, "--arch", options.arch], env=environment,
-                           check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        listed = subprocess.run([options.kiln, "cache", "list", "--json"], env=environment, check=True,
-                                capture_output=True, text=True)
+        warm = [[options.kiln, "warm", "--calls", calls, "--arch", options.arch] for calls in files]
+        for words in warm:  # before work begins
+            output_of([*words, "--dry-run"], environment)
+        for words in warm:
+            output_of(words, environment)
+        listed = json_of([options.kiln, "cache", "list", "--json"], environment)
         environment["KILN_JOBS"] = "0"  # in the process that is measured
 
         def median(*words):
@@ -55,8 +65,9 @@ def main():
                                      for _ in range(options.rounds))
 
         pathlib.Path(folder, "empty.cu").write_text(EMPTY)
-        sources["(an empty kernel)"] = [median(folder + "/empty.cu", "--target", "sm_" + options.arch)]
-        for artifact in json.loads(listed.stdout)["entries"]:
+        sources["(an empty kernel)"] = [median(folder + "/empty.cu", "--target",
+                                               "sm_" + options.arch.removeprefix("sm_"))]
+        for artifact in listed["entries"]:
             sources[artifact["source"].removeprefix("kernel_sources/")].append(median(artifact["key"]))
     print("| source | programs | middle, ms | longest, ms |\n|---|---|---|---|")
     for source, medians in sorted(sources.items(), key=lambda item: -max(item[1])):

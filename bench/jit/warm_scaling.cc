@@ -4,6 +4,7 @@
 // running; rounds are interleaved, and the median of three is taken.
 #include <kiln/status.h>
 
+#include "bench/jit/whole_process.h"
 #include "cli/bench_spread.h"
 #include "jit/nvrtc_compiler.h"
 #include "jit/process.h"
@@ -140,15 +141,13 @@ int main(int argc, char** argv) {
     return run_share(words[1], std::atoi(words[2].c_str()), std::atoi(words[3].c_str()),
                      std::atoi(words[4].c_str()));
   }
-  std::string json_file;
-  if (words.size() >= 2 && words[0] == "--json") {
-    json_file = words[1];
-    words.erase(words.begin(), words.begin() + 2);
-  }
+  const std::string usage = "[--json FILE] [PROGRAMS [WIDTH...]]";
+  const std::string json_file = bench::take_json(words, usage);
   bench::Json workloads = bench::Json::array();
-  const int programs = words.empty() ? 96 : std::atoi(words[0].c_str());
+  const int programs = words.empty() ? 96 : bench::whole_number("PROGRAMS", words[0], usage);
   std::vector<int> widths;
-  for (std::size_t i = 1; i < words.size(); ++i) widths.push_back(std::atoi(words[i].c_str()));
+  for (std::size_t i = 1; i < words.size(); ++i)
+    widths.push_back(bench::whole_number("WIDTH", words[i], usage));
   for (int width = 1; words.size() < 2 && width <= usable_cores(); width *= 2)
     widths.push_back(width);
   std::printf("%d programs, %d usable cores; seconds, speed-up over one independent process\n",
@@ -175,6 +174,8 @@ int main(int argc, char** argv) {
   std::ofstream out(json_file);
   out << bench::Json{{"workloads", workloads}}.dump(1) << '\n';
   out.flush();
-  if (!out) check(absl::InvalidArgumentError("--json: must be a file that can be written"));
+  if (!out)
+    check(
+        absl::InvalidArgumentError("--json: must be a file that can be written: got " + json_file));
   return 0;
 }

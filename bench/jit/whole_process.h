@@ -6,8 +6,10 @@
 #include "cli/bench_spread.h"
 #include "jit/process.h"
 
+#include <absl/strings/numbers.h>
 #include <absl/strings/str_format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -85,22 +87,50 @@ inline void write_workloads(const Json& workloads, const std::string& file) {
     check(absl::InvalidArgumentError("--json: must be a file that can be written: got " + file));
 }
 
+// Wrong usage ends the program.
+[[noreturn]] inline void end_with_usage(const std::string& must, const std::string& usage) {
+  std::fprintf(stderr, "%s: %s; usage: %s %s\n", program_invocation_short_name, must.c_str(),
+               program_invocation_short_name, usage.c_str());
+  std::_Exit(2);
+}
+
+// Takes --json FILE out of the words, wherever it stands; "" without it. Before minutes are spent,
+// the file must be one that can be written.
+inline std::string take_json(std::vector<std::string>& words, const std::string& usage) {
+  const auto option = std::find(words.begin(), words.end(), "--json");
+  if (option == words.end()) return "";
+  if (option + 1 == words.end())
+    end_with_usage("--json: must be followed by a file: got nothing", usage);
+  const std::string file = *(option + 1);
+  words.erase(option, option + 2);
+  const bool is_new = !std::filesystem::exists(file);
+  if (!std::ofstream(file, std::ios::app))
+    end_with_usage("--json: must be a file that can be written: got " + file, usage);
+  if (is_new) std::filesystem::remove(file);
+  return file;
+}
+
+inline int whole_number(const char* name, const std::string& word, const std::string& usage) {
+  int value = 0;
+  if (absl::SimpleAtoi(word, &value) && value >= 1) return value;
+  end_with_usage(absl::StrFormat("%s: must be a whole number, 1 or more: got \"%s\"", name, word),
+                 usage);
+}
+
 // [--json FILE] [ROUNDS]; wrong usage ends the program.
 struct RoundsArguments {
   std::string json;
   int rounds;
 };
 inline RoundsArguments rounds_arguments(std::vector<std::string> words, int rounds) {
-  RoundsArguments arguments{"", rounds};
-  if (words.size() >= 2 && words[0] == "--json") {
-    arguments.json = words[1];
-    words.erase(words.begin(), words.begin() + 2);
-  }
-  if (!words.empty()) arguments.rounds = std::atoi(words[0].c_str());
-  if (arguments.rounds >= 1 && words.size() <= 1) return arguments;
-  std::fprintf(stderr, "%s: ROUNDS must be 1 or more: usage: %s [--json FILE] [ROUNDS]\n",
-               program_invocation_short_name, program_invocation_short_name);
-  std::_Exit(2);
+  const std::string usage = "[--json FILE] [ROUNDS]";
+  RoundsArguments arguments{take_json(words, usage), rounds};
+  if (words.size() > 1)
+    end_with_usage(
+        absl::StrFormat("ROUNDS: must be given once: got \"%s\" and \"%s\"", words[0], words[1]),
+        usage);
+  if (!words.empty()) arguments.rounds = whole_number("ROUNDS", words[0], usage);
+  return arguments;
 }
 
 }  // namespace kiln::bench

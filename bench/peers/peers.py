@@ -30,13 +30,22 @@ LARGE = 1 << 30  # bytes; what moves more comes last
 COMPARED = 1 << 22  # elements of each end of a result that are compared
 
 
+def expression(text):
+    """An argparse type."""
+    try:
+        re.compile(text)
+        return text
+    except re.error as e:
+        raise argparse.ArgumentTypeError(f"must be a regular expression: got {text!r} ({e})") from e
+
+
 def arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--library", default=BESIDE if os.path.exists(BESIDE) else
                    os.path.join(HERE, "../../build/release/bin/libkiln_bench.so"))
     p.add_argument("--family", default="all", choices=["all", *FAMILIES, "host"],
                    help="one of kernels; host: what a call costs the host; all without it")
-    p.add_argument("--filter", default="", help="only workloads whose name this expression finds")
+    p.add_argument("--filter", default="", type=expression, help="only workloads whose name this expression finds")
     p.add_argument("--peers", default="", help="only these, parted by commas")
     p.add_argument("--json", default="", help="write the results here")
     p.add_argument("--cupti", default="", help="the profiler's library; looked for without it")
@@ -53,10 +62,11 @@ def arguments():
     return p.parse_args()
 
 
-def chosen(workloads, expression):
-    found = [(i, w) for i, w in enumerate(workloads) if re.search(expression, w["name"])]
+def chosen(workloads, wanted):
+    found = [(i, w) for i, w in enumerate(workloads) if re.search(wanted, w["name"])]
     if not found:
-        sys.exit(f"peers.py: --filter: must match a workload: got {expression!r}; --list shows them")
+        print(f"peers.py: --filter: must match a workload: got {wanted!r}; --list shows them", file=sys.stderr)
+        sys.exit(2)
     return in_turn(found)
 
 
