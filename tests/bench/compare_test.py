@@ -48,6 +48,11 @@ class ContractTest(ResultsTestCase):
             file.write(b"\xff")
         self.assertIn("must be text in UTF-8", self.run_main(contract, FIXED, "--in", page).stderr)
 
+    def test_counts_alone_are_in_the_table(self):
+        alone = {**self.document, "workloads": [], "instructions": {"find_entry": 298}}
+        self.assertIn("| not timed in these runs, 298 instructions |  |  | open |",
+                      self.run_main(contract, self.write("in.json", alone)).stdout)
+
     def test_what_a_row_needs_and_a_file_lacks_is_said(self):
         us = {"median": 5, "p10": 5, "p90": 5, "count": 9}
         self.document["instructions"] = {"find_entry": 298}
