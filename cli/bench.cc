@@ -258,9 +258,9 @@ absl::StatusOr<std::string> make_scratch() {
   std::error_code failed;
   std::string scratch = (fs::temp_directory_path(failed) / "kiln-bench-XXXXXX").string();
   if (!failed && ::mkdtemp(scratch.data()) != nullptr) return scratch;
-  return absl::FailedPreconditionError(absl::StrFormat(
-      "TMPDIR must be a folder in which files can be made: got %s",
-      failed ? failed.message() : fs::path(scratch).parent_path().string()));
+  return absl::FailedPreconditionError(
+      absl::StrFormat("TMPDIR must be a folder in which files can be made: got %s",
+                      failed ? failed.message() : fs::path(scratch).parent_path().string()));
 }
 
 void print_programs(const std::vector<BenchProgram>& chosen, bool json) {
