@@ -127,9 +127,11 @@ std::vector<std::string> words_of(const BenchProgram& one, const BenchRun& run,
 // Runs one and adds what it found to `results`. Unavailable: it cannot do its work on this machine,
 // or there is no time for it.
 absl::Status run_one(const BenchProgram& one, const BenchRun& run, Json& results) {
-  const absl::Status no_time = absl::UnavailableError(
-      absl::StrFormat("takes longer than is left of the %d s of --within", run.arguments.within));
-  if (absl::Now() >= run.end) return no_time;
+  const auto no_time = [&] {
+    return absl::UnavailableError(
+        absl::StrFormat("takes longer than is left of the %d s of --within", run.arguments.within));
+  };
+  if (absl::Now() >= run.end) return no_time();
   const std::string file = (run.scratch / (std::string(one.name) + ".json")).string();
   const std::vector<std::string> words = words_of(one, run, file);
   std::vector<std::string> environment;
@@ -140,7 +142,7 @@ absl::Status run_one(const BenchProgram& one, const BenchRun& run, Json& results
                         .environment = environment,
                         .deadline = run.end,
                         .cancelled = [&] { return run.interrupt.requested(); }});
-  if (absl::IsDeadlineExceeded(result.status())) return no_time;
+  if (absl::IsDeadlineExceeded(result.status())) return no_time();
   if (absl::IsCancelled(result.status())) return absl::CancelledError("interrupted");
   KILN_RETURN_IF_ERROR(result.status());
   if (result->exit_status == kCannotDoHere) {
