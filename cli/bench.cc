@@ -3,15 +3,18 @@
 #include <kiln/runtime.h>
 #include <kiln/version.h>
 
+#include "cli/bench_programs.h"
 #include "cli/bench_spread.h"
 #include "cli/help.h"
+#include "cli/interrupt.h"
+#include "cli/output_file.h"
+#include "cli/validators.h"
 #include "jit/process.h"
 
 #include <CLI/CLI.hpp>
 #include <absl/cleanup/cleanup.h>
 #include <absl/strings/ascii.h>
 #include <absl/strings/str_format.h>
-#include <absl/strings/str_join.h>
 #include <absl/time/clock.h>
 #include <absl/time/time.h>
 #include <nlohmann/json.hpp>
@@ -22,7 +25,6 @@
 #include <fstream>
 #include <map>
 #include <memory>
-#include <regex>
 #include <set>
 #include <string_view>
 #include <thread>
@@ -41,116 +43,11 @@ struct BenchArguments {
   bool full = false, list = false;
 };
 
-struct BenchProgram {
-  const char* name;
-  const char* family;
-  const char* means;
-  bool is_google_benchmark;
-  std::vector<std::string> quick, full;  // arguments
-  bool has_deadline = false;             // takes --deadline SECONDS
-  const char* unless = nullptr;          // not needed where this one has run
-};
-
 // Exit status of a program that cannot do its work on this machine.
 constexpr int kCannotDoHere = 3;
 
 // What a program with a deadline keeps of the time to end.
 constexpr absl::Duration kReserve = absl::Seconds(25);
-
-const std::vector<BenchProgram>& programs() {
-  static const auto* const all = new std::vector<BenchProgram>{
-      {"host_path",
-       "host path",
-       "what a call that hits costs the host",
-       true,
-       {"--benchmark_filter=^(bare|find|whole)", "--benchmark_min_time=0.05",
-        "--benchmark_repetitions=7"},
-       {"--benchmark_filter=^(bare|find|whole)", "--benchmark_repetitions=15"}},
-      {"cache_bench",
-       "cache",
-       "hits in memory, on disk and in packs; what writing costs",
-       true,
-       {"--benchmark_filter=-cold:1", "--benchmark_min_time=0.02", "--benchmark_repetitions=3"},
-       {"--benchmark_repetitions=9"}},
-      {"first_call",
-       "first call",
-       "a cold build beside bare NVRTC, and the next process",
-       false,
-       {"7"},
-       {"15"}},
-      {"warm_scaling",
-       "warm scaling",
-       "compile workers beside independent NVRTC processes",
-       false,
-       {"24"},
-       {"96"}},
-      {"count_instructions",
-       "host path",
-       "instructions of a call that hits, by valgrind",
-       false,
-       {},
-       {}},
-      {"tuning_cost",
-       "tuning cost",
-       "a search on the CPU backend, and the next process, which finds its record",
-       false,
-       {"3"},
-       {"9"}},
-      {"kiln_serving",
-       "serving",
-       "what users of a service feel, warm and cold; on a device where there is one",
-       false,
-       {"--device", "best", "--requests", "1000", "--rate", "500"},
-       {"--device", "best", "--requests", "20000", "--rate", "1000"}},
-      {"peers.py",
-       "kernels",
-       "the kernels beside other libraries, and their calls' host time; needs a device and PyTorch",
-       false,
-       {"--measure-ms", "40", "--prewarm", "12", "--peer-limit", "30"},
-       {"--prewarm", "8"},
-       /*has_deadline=*/true},
-      {"gpu_bench",
-       "kernels",
-       "the kernels beside copies, where peers.py cannot run; needs a device",
-       false,
-       {"--measure-ms", "25", "--no-graph"},
-       {},
-       /*has_deadline=*/false,
-       /*unless=*/"peers.py"},
-  };
-  return *all;
-}
-
-absl::StatusOr<std::vector<BenchProgram>> chosen_programs(const std::string& filter) {
-  std::vector<BenchProgram> chosen;
-  std::vector<std::string> names;
-  try {
-    const std::regex expression(filter);
-    for (const BenchProgram& one : programs()) {
-      names.push_back(one.name);
-      if (std::regex_search(one.name, expression)) chosen.push_back(one);
-    }
-  } catch (const std::regex_error& e) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "--filter: must be a regular expression: got \"%s\" (%s)", filter, e.what()));
-  }
-  if (!chosen.empty()) return chosen;
-  return absl::InvalidArgumentError(absl::StrFormat("--filter: must find one of %s: got \"%s\"",
-                                                    absl::StrJoin(names, ", "), filter));
-}
-
-// All that are to run must be there before the first one starts.
-absl::Status check_built(const std::vector<BenchProgram>& chosen, const fs::path& folder) {
-  std::vector<std::string> missing;
-  for (const BenchProgram& one : chosen) {
-    if (::access((folder / one.name).c_str(), X_OK) != 0) missing.push_back(one.name);
-  }
-  if (missing.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrFormat(
-      "the benchmark programs must be beside kiln, in %s: got no %s; build them (ninja -C BUILD "
-      "%s), or leave them out with --filter",
-      folder.string(), absl::StrJoin(missing, ", "), absl::StrJoin(missing, " ")));
-}
 
 absl::StatusOr<Json> read_json(const fs::path& file, const char* program) {
   std::ifstream in(file);
@@ -188,7 +85,7 @@ Json workloads_of(const Json& google, const char* family) {
   return workloads;
 }
 
-// Adds what one program found.
+// Adds what one program found. Throws what nlohmann::json does where it has another form.
 void merge(const BenchProgram& one, Json found, Json& results) {
   Json workloads = one.is_google_benchmark ? workloads_of(found, one.family)
                                            : found.value("workloads", Json::array());
@@ -202,40 +99,69 @@ void merge(const BenchProgram& one, Json found, Json& results) {
   }
 }
 
-// Runs one, until `end` if it takes a deadline, and adds what it found to `results`. False: it
-// cannot do its work on this machine.
-absl::StatusOr<bool> run_one(const BenchProgram& one, const fs::path& folder,
-                             const fs::path& scratch, const BenchArguments& arguments,
-                             absl::Time end, Json& results) {
-  const fs::path file = scratch / (std::string(one.name) + ".json");
-  std::vector<std::string> words = {(folder / one.name).string()};
+// A run of several programs.
+struct BenchRun {
+  const BenchArguments& arguments;
+  const fs::path folder, scratch;  // of the programs, of what they write
+  const absl::Time end;            // InfiniteFuture with --full
+  const Interrupt& interrupt;
+};
+
+std::vector<std::string> words_of(const BenchProgram& one, const BenchRun& run,
+                                  const std::string& file) {
+  std::vector<std::string> words = {(run.folder / one.name).string()};
   if (one.is_google_benchmark) {
-    words.insert(words.end(), {"--benchmark_out=" + file.string(), "--benchmark_out_format=json"});
+    words.insert(words.end(), {"--benchmark_out=" + file, "--benchmark_out_format=json"});
   } else {
-    words.insert(words.end(), {"--json", file.string()});
+    words.insert(words.end(), {"--json", file});
   }
-  const std::vector<std::string>& more = arguments.full ? one.full : one.quick;
+  const std::vector<std::string>& more = run.arguments.full ? one.full : one.quick;
   words.insert(words.end(), more.begin(), more.end());
-  if (one.has_deadline && !arguments.full) {
-    const absl::Duration left = std::max(end - kReserve - absl::Now(), absl::Seconds(1));
+  if (one.has_deadline && run.end < absl::InfiniteFuture()) {
+    const absl::Duration left = std::max(run.end - kReserve - absl::Now(), absl::Seconds(1));
     words.insert(words.end(), {"--deadline", std::to_string(absl::ToInt64Seconds(left))});
   }
+  return words;
+}
+
+// Runs one and adds what it found to `results`. Unavailable: it cannot do its work on this machine,
+// or there is no time for it.
+absl::Status run_one(const BenchProgram& one, const BenchRun& run, Json& results) {
+  const auto no_time = [&] {
+    return absl::UnavailableError(
+        absl::StrFormat("takes longer than is left of the %d s of --within", run.arguments.within));
+  };
+  if (absl::Now() >= run.end) return no_time();
+  const std::string file = (run.scratch / (std::string(one.name) + ".json")).string();
+  const std::vector<std::string> words = words_of(one, run, file);
   std::vector<std::string> environment;
   for (char** word = environ; *word != nullptr; ++word) environment.emplace_back(*word);
-  KILN_ASSIGN_OR_RETURN(
-      const jit::ProcessResult result,
-      jit::run_process({.program = words[0], .arguments = words, .environment = environment}));
-  if (result.exit_status == kCannotDoHere) {
-    const absl::string_view reason = absl::StripTrailingAsciiWhitespace(result.output);
-    results["not_run"].push_back({{"name", one.name}, {"reason", std::string(reason)}});
-    return false;
+  const absl::StatusOr<jit::ProcessResult> result =
+      jit::run_process({.program = words[0],
+                        .arguments = words,
+                        .environment = environment,
+                        .deadline = run.end,
+                        .cancelled = [&] { return run.interrupt.requested(); }});
+  if (absl::IsDeadlineExceeded(result.status())) return no_time();
+  if (absl::IsCancelled(result.status())) return absl::CancelledError("interrupted");
+  KILN_RETURN_IF_ERROR(result.status());
+  if (result->exit_status == kCannotDoHere) {
+    const absl::string_view reason = absl::StripTrailingAsciiWhitespace(result->output);
+    return absl::UnavailableError(reason);
   }
-  if (result.exit_status != 0)
+  if (result->exit_status != 0)
     return absl::InternalError(absl::StrFormat("%s: must succeed: ended with status %d: %s",
-                                               one.name, result.exit_status, result.output));
+                                               one.name, result->exit_status, result->output));
   KILN_ASSIGN_OR_RETURN(Json found, read_json(file, one.name));
-  merge(one, std::move(found), results);
-  return true;
+  try {
+    Json with = results;  // all of it or nothing
+    merge(one, std::move(found), with);
+    results = std::move(with);
+  } catch (const Json::exception& e) {
+    return absl::InternalError(absl::StrFormat(
+        "%s: must write its results as docs/benchmarks.md says: %s", one.name, e.what()));
+  }
+  return absl::OkStatus();
 }
 
 std::string processor_name() {
@@ -249,6 +175,8 @@ std::string processor_name() {
 Json empty_results(const BenchArguments& arguments) {
   std::string command = "kiln bench";
   if (arguments.full) command += " --full";
+  if (!arguments.full && arguments.within != BenchArguments().within)
+    command += absl::StrFormat(" --within %d", arguments.within);
   if (!arguments.filter.empty()) command += " --filter '" + arguments.filter + "'";
   const unsigned threads = std::thread::hardware_concurrency();
   return {{"format", "kiln-bench"},
@@ -266,6 +194,13 @@ Json empty_results(const BenchArguments& arguments) {
           {"not_run", Json::array()}};
 }
 
+// The reason, which a program may have begun with its name.
+std::string without_name(const Json& skipped) {
+  const std::string reason = skipped.value("reason", "");
+  const std::string name = skipped.value("name", "") + ": ";
+  return reason.starts_with(name) ? reason.substr(name.size()) : reason;
+}
+
 void print_results(const Json& results) {
   for (const Json& workload : results["workloads"]) {
     print("%s\n", workload.value("name", ""));
@@ -279,57 +214,92 @@ void print_results(const Json& results) {
   for (const auto& [name, count] : results["instructions"].items())
     print("%s: %d instructions\n", name, count.get<int>());
   for (const Json& one : results["not_run"])
-    print("not run: %s: %s\n", one.value("name", ""), one.value("reason", ""));
+    print("not run: %s: %s\n", one.value("name", ""), without_name(one));
 }
 
-absl::Status write_results(const std::string& file, const Json& results) {
-  std::ofstream out(file);
-  out << results.dump(1, ' ', false, Json::error_handler_t::replace) << '\n';
-  out.flush();
-  if (out) return absl::OkStatus();
-  return absl::InvalidArgumentError("--json: must be a file that can be written: got " + file);
+// With the programs from `next` on, which have not had their turn.
+absl::Status write_results(const std::string& file, Json results,
+                           const std::vector<BenchProgram>& chosen, std::size_t next,
+                           const char* why) {
+  for (; next < chosen.size(); ++next)
+    results["not_run"].push_back({{"name", chosen[next].name}, {"reason", why}});
+  return write_output("--json", file,
+                      results.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
-// All of `chosen`, in turn. One that fails costs its own results; the first such error is returned.
-absl::Status run_all(const std::vector<BenchProgram>& chosen, const fs::path& folder,
-                     const BenchArguments& arguments, Json& results) {
-  const absl::Time end = absl::Now() + absl::Seconds(arguments.within);
-  std::string scratch = (fs::temp_directory_path() / "kiln-bench-XXXXXX").string();
-  if (::mkdtemp(scratch.data()) == nullptr)
-    return absl::FailedPreconditionError("a temporary folder must be makeable: got " + scratch);
-  const absl::Cleanup remove = [&] { fs::remove_all(scratch); };
+// All of `chosen`, in turn, and after each the file of results. One that fails costs its own; the
+// first such error is returned.
+absl::Status run_all(const std::vector<BenchProgram>& chosen, const BenchRun& run, Json& results) {
   std::set<std::string_view> has_run;
   absl::Status first_error;
-  for (const BenchProgram& one : chosen) {
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const BenchProgram& one = chosen[i];
     if (one.unless != nullptr && has_run.count(one.unless) > 0) continue;
-    tell("kiln bench: %s: %s\n", one.name, one.means);
-    const absl::Time begun = absl::Now();
-    const absl::StatusOr<bool> ran = run_one(one, folder, scratch, arguments, end, results);
-    if (ran.ok() && *ran) has_run.insert(one.name);
-    if (!ran.ok())
-      results["not_run"].push_back({{"name", one.name}, {"reason", reason_of(ran.status())}});
-    first_error.Update(ran.status());
-    results["seconds"][one.name] = absl::ToDoubleSeconds(absl::Now() - begun);
-    if (!arguments.json.empty()) KILN_RETURN_IF_ERROR(write_results(arguments.json, results));
+    absl::Status status = absl::CancelledError("interrupted");
+    if (!run.interrupt.requested()) {
+      tell("kiln bench: %s: %s\n", one.name, one.means);
+      const absl::Time begun = absl::Now();
+      status = run_one(one, run, results);
+      results["seconds"][one.name] = absl::ToDoubleSeconds(absl::Now() - begun);
+    }
+    if (status.ok()) {
+      has_run.insert(one.name);
+    } else {
+      results["not_run"].push_back({{"name", one.name}, {"reason", reason_of(status)}});
+    }
+    if (!absl::IsUnavailable(status) && !absl::IsCancelled(status)) first_error.Update(status);
+    if (!run.arguments.json.empty()) {
+      KILN_RETURN_IF_ERROR(write_results(run.arguments.json, results, chosen, i + 1,
+                                         "kiln bench had not come to it"));
+    }
   }
   return first_error;
 }
 
-absl::StatusOr<Exit> bench_command(const BenchArguments& arguments) {
+absl::StatusOr<std::string> make_scratch() {
+  std::error_code failed;
+  std::string scratch = (fs::temp_directory_path(failed) / "kiln-bench-XXXXXX").string();
+  if (!failed && ::mkdtemp(scratch.data()) != nullptr) return scratch;
+  return absl::FailedPreconditionError(
+      absl::StrFormat("TMPDIR must be a folder in which files can be made: got %s",
+                      failed ? failed.message() : fs::path(scratch).parent_path().string()));
+}
+
+void print_programs(const std::vector<BenchProgram>& chosen, bool json) {
+  Json list = Json::array();
+  for (const BenchProgram& one : chosen) {
+    list.push_back({{"name", one.name}, {"means", one.means}});
+    if (!json) print("%-18s %s\n", one.name, one.means);
+  }
+  if (json) print_json(list);
+}
+
+absl::StatusOr<Exit> bench_command(const Session& session, const BenchArguments& arguments) {
   KILN_ASSIGN_OR_RETURN(const auto chosen, chosen_programs(arguments.filter));
   if (arguments.list) {
-    for (const BenchProgram& one : chosen) print("%-18s %s\n", one.name, one.means);
+    print_programs(chosen, session.json);
     return Exit::ok;
   }
   const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
   KILN_RETURN_IF_ERROR(check_built(chosen, folder));
+  // Before minutes are spent.
+  if (!arguments.json.empty()) KILN_RETURN_IF_ERROR(check_output("--json", arguments.json));
+  KILN_ASSIGN_OR_RETURN(const std::string scratch, make_scratch());
+  const absl::Cleanup remove = [&] { fs::remove_all(scratch); };
+  const Interrupt interrupt("the program under way is ended");
+  const absl::Time end =
+      arguments.full ? absl::InfiniteFuture() : absl::Now() + absl::Seconds(arguments.within);
   Json results = empty_results(arguments);
-  // Before minutes are spent, whether the file can be written.
-  if (!arguments.json.empty()) KILN_RETURN_IF_ERROR(write_results(arguments.json, results));
-  const absl::Status status = run_all(chosen, folder, arguments, results);
-  print_results(results);
+  const absl::Status status =
+      run_all(chosen, {arguments, folder, scratch, end, interrupt}, results);
+  if (session.json) {
+    print_json(results);
+  } else {
+    print_results(results);
+  }
   KILN_RETURN_IF_ERROR(status);
-  return results["workloads"].empty() ? Exit::cannot_do : Exit::ok;
+  const bool found = !results["workloads"].empty() || !results["instructions"].empty();
+  return interrupt.exit_or(found ? Exit::ok : Exit::cannot_do);
 }
 
 }  // namespace
@@ -347,7 +317,7 @@ void add_bench(CLI::App& app, Session& session) {
   command
       ->add_option("--within", arguments->within,
                    "seconds that all of it may take without --full; what does not fit is named")
-      ->check(CLI::PositiveNumber)
+      ->check(between(1, 1000000))
       ->capture_default_str();
   command->add_flag("--list", arguments->list, "print the programs and end");
   examples(*command,
@@ -355,7 +325,7 @@ void add_bench(CLI::App& app, Session& session) {
             {"kiln bench --filter host_path", "what a call that hits costs the host"},
             {"bench/compare.py before.json after.json", "what moved between two runs"}});
   command->callback([&session, arguments] {
-    session.command = [arguments] { return bench_command(*arguments); };
+    session.command = [&session, arguments] { return bench_command(session, *arguments); };
   });
 }
 

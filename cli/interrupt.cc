@@ -11,11 +11,15 @@ namespace {
 std::atomic<int> received{0};  // lock-free, so a signal handler may
 static_assert(std::atomic<int>::is_always_lock_free);
 
+std::atomic<const char*> said{""};
+
+void say(const char* text) { (void)!::write(STDERR_FILENO, text, std::strlen(text)); }
+
 void on_signal(int signal) {
   if (received.exchange(signal) != 0) ::_exit(128 + signal);
-  static constexpr char kText[] =
-      "\nkiln: stopping: what is under way is finished first; once more to stop at once\n";
-  (void)!::write(STDERR_FILENO, kText, sizeof kText - 1);
+  say("\nkiln: stopping: ");
+  say(said);
+  say("; once more to stop at once\n");
 }
 
 void handle(void (*handler)(int)) {
@@ -33,8 +37,9 @@ void handle(void (*handler)(int)) {
 
 }  // namespace
 
-Interrupt::Interrupt() {
+Interrupt::Interrupt(const char* meanwhile) {
   received = 0;
+  said = meanwhile;
   handle(on_signal);
 }
 Interrupt::~Interrupt() { handle(SIG_DFL); }

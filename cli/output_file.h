@@ -8,8 +8,9 @@
 
 namespace kiln::cli {
 
-// Writes `bytes` into the file that the option `what` names; "-" is stdout. InvalidArgument names
-// both where that cannot be done.
+// Writes `bytes` into the file that the option `what` names; "-" is stdout. A file has all of them
+// or what it had before: they are written beside it and renamed, where the folder allows that.
+// InvalidArgument names both where it cannot be done.
 absl::Status write_output(std::string_view what, const std::string& path, std::string_view bytes);
 // Whether it could be, before work of hours: makes an empty file where there is none.
 absl::Status check_output(std::string_view what, const std::string& path);

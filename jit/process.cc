@@ -71,6 +71,10 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
   return list;
 }
 
+bool is_cancelled(const ProcessOptions& options) {
+  return options.cancelled && options.cancelled();
+}
+
 class Child {
  public:
   Child(pid_t pid, int output) : pid_(pid), output_(output) {}
@@ -81,12 +85,12 @@ class Child {
     if (!reaped_) end_group();
   }
 
-  // Reads until every writer has closed the pipe; false when the deadline passed first.
+  // Reads until every writer has closed the pipe; false when it should end before.
   bool read_output(const ProcessOptions& options, std::string& output) {
     std::array<char, 4096> buffer{};
     while (true) {
       const absl::Duration left = options.deadline - absl::Now();
-      if (left <= absl::ZeroDuration()) return false;
+      if (left <= absl::ZeroDuration() || is_cancelled(options)) return false;
       pollfd event = {.fd = output_, .events = POLLIN, .revents = 0};
       const auto sleep =
           absl::ToInt64Milliseconds(absl::Ceil(std::min(left, kMaxSleep), absl::Milliseconds(1)));
@@ -100,8 +104,8 @@ class Child {
     }
   }
 
-  // The wait status, once it has ended; nullopt when the deadline passed first.
-  absl::StatusOr<std::optional<int>> wait(absl::Time deadline) {
+  // The wait status, once it has ended; nullopt when it should end before.
+  absl::StatusOr<std::optional<int>> wait(const ProcessOptions& options) {
     while (true) {
       int status = 0;
       const pid_t pid = waitpid(pid_, &status, WNOHANG);
@@ -118,7 +122,7 @@ class Child {
             "not start: " +
             errno_text(error));
       }
-      if (absl::Now() >= deadline) return std::optional<int>();
+      if (absl::Now() >= options.deadline || is_cancelled(options)) return std::optional<int>();
       absl::SleepFor(kPoll);
     }
   }
@@ -162,7 +166,11 @@ absl::StatusOr<ProcessResult> run_process(const ProcessOptions& options) {
   const bool closed = child.read_output(options, result.output);
   std::optional<int> status;
   if (closed) {
-    KILN_ASSIGN_OR_RETURN(status, child.wait(options.deadline));
+    KILN_ASSIGN_OR_RETURN(status, child.wait(options));
+  }
+  if (!status && is_cancelled(options)) {
+    return absl::CancelledError(absl::StrFormat("%s: was cancelled and killed; its output: %s",
+                                                options.program, result.output));
   }
   if (!status) {
     return absl::DeadlineExceededError(

@@ -6,6 +6,7 @@
 #include <absl/status/statusor.h>
 #include <absl/time/time.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct ProcessOptions {
   std::vector<std::string> environment;  // "NAME=VALUE": all that the child gets
   std::string folder;                    // its current directory; empty: ours
   absl::Time deadline = absl::InfiniteFuture();
+  std::function<bool()> cancelled;  // asked ten times a second; may be empty
   std::size_t max_output_bytes = 1 << 20;
 };
 
@@ -26,9 +28,9 @@ struct ProcessResult {
 };
 
 // Runs a program to its end, by posix_spawn and without a shell. It leads a process group of its
-// own and inherits no descriptor but its three (stdin is empty). At the deadline the whole group is
-// killed. Errors: FailedPrecondition (cannot be started), DeadlineExceeded, ResourceExhausted
-// (ended by a signal).
+// own and inherits no descriptor but its three (stdin is empty). At the deadline, or once it is
+// cancelled, the whole group is killed. Errors: FailedPrecondition (cannot be started),
+// DeadlineExceeded, Cancelled, ResourceExhausted (ended by a signal).
 KILN_EXPORT absl::StatusOr<ProcessResult> run_process(const ProcessOptions& options);
 
 }  // namespace kiln::jit

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,27 @@ import prewarm  # noqa: E402
 
 def run(*words):
     return subprocess.run(words, capture_output=True, text=True, timeout=250, check=False)
+
+
+@contextlib.contextmanager
+def stubs(**programs):
+    """A folder with kiln and shell scripts in place of programs; $2 is the file of results."""
+    with tempfile.TemporaryDirectory() as folder:
+        kiln = shutil.copy(KILN, folder)
+        for name, text in programs.items():
+            path = os.path.join(folder, name)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\n{text}\n")
+            os.chmod(path, 0o755)
+        yield kiln, os.path.join(folder, "results.json")
+
+
+def read(file):
+    with open(file, encoding="utf-8") as text:
+        return json.load(text)
+
+
+ONE_WORKLOAD = 'echo \'{"workloads": [{"name": "a", "family": "f", "contenders": []}]}\' >$2'
 
 
 class ProgramsTest(unittest.TestCase):
@@ -125,25 +147,104 @@ class ProgramsTest(unittest.TestCase):
             self.assertIn("--library: must be there", skipped["reason"])
 
     def test_one_that_fails_costs_its_own_results_alone(self):
-        with tempfile.TemporaryDirectory() as folder:
-            kiln = shutil.copy(KILN, folder)
-            for name, text in (("warm_scaling", "echo broken; exit 1"),
-                               ("tuning_cost", 'echo \'{"workloads": [{"name": "a", "family": "f", "contenders": []}]}\' >$2'),
-                               ("count_instructions", 'echo \'{"instructions": {"whole_call": 981}}\' >$2')):
-                path = os.path.join(folder, name)
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write(f"#!/bin/sh\n{text}\n")
-                os.chmod(path, 0o755)
-            results = os.path.join(folder, "results.json")
-            done = run(kiln, "bench", "--filter", "warm_scaling|tuning_cost|count", "--json", results)
+        with stubs(warm_scaling="echo broken; exit 1", tuning_cost=ONE_WORKLOAD, host_path="exit 1",
+                   first_call="echo '{\"workloads\": [{\"name\": \"b\"}], \"machine\": [1]}' >$2",
+                   count_instructions='echo \'{"instructions": {"whole_call": 981}}\' >$2') as (kiln, results):
+            done = run(kiln, "bench", "--filter", "warm_scaling|tuning_cost|count|first", "--json", results)
             self.assertNotEqual(done.returncode, 0)
-            self.assertIn("warm_scaling: must succeed: ended with status 1: broken", done.stderr)
-            with open(results, encoding="utf-8") as file:
-                document = json.load(file)
+            self.assertIn("first_call: must write its results as docs/benchmarks.md says", done.stderr)
+            document = read(results)
             self.assertEqual([w["name"] for w in document["workloads"]], ["a"])
             self.assertEqual(document["instructions"], {"whole_call": 981})
-            self.assertEqual([n["name"] for n in document["not_run"]], ["warm_scaling"])
-            self.assertEqual(set(document["seconds"]), {"warm_scaling", "tuning_cost", "count_instructions"})
+            self.assertEqual([n["name"] for n in document["not_run"]], ["first_call", "warm_scaling"])
+            self.assertIn("must succeed: ended with status 1: broken", document["not_run"][1]["reason"])
+            self.assertEqual(set(document["seconds"]),
+                             {"first_call", "warm_scaling", "tuning_cost", "count_instructions"})
+
+    def test_instructions_alone_are_a_result_and_want_the_program_they_count(self):
+        with stubs(count_instructions='echo \'{"instructions": {"whole_call": 981}}\' >$2') as (kiln, _):
+            done = run(kiln, "bench", "--filter", "count")
+            self.assertEqual(done.returncode, 3)
+            self.assertIn("got no host_path; build them (ninja -C ", done.stderr)
+        with stubs(count_instructions='echo \'{"instructions": {"whole_call": 981}}\' >$2', host_path="") as (kiln, _):
+            done = run(kiln, "bench", "--filter", "count")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("whole_call: 981 instructions", done.stdout)
+
+    def test_no_program_takes_more_than_is_left(self):
+        with stubs(first_call="sleep 100", warm_scaling=ONE_WORKLOAD) as (kiln, results):
+            begun = time.monotonic()
+            done = run(kiln, "bench", "--filter", "first_call|warm_scaling", "--within", "2", "--json", results)
+            self.assertLess(time.monotonic() - begun, 60)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            document = read(results)
+            self.assertEqual(document["command"], "kiln bench --within 2 --filter 'first_call|warm_scaling'")
+            self.assertEqual([(n["name"], n["reason"]) for n in document["not_run"]],
+                             [(name, "takes longer than is left of the 2 s of --within")
+                              for name in ("first_call", "warm_scaling")])
+        for bad in ("0", "-5", "1.5", "x", "99999999999"):
+            done = run(KILN, "bench", "--within", bad)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"must be a number from 1 to 1000000: got {bad}", done.stderr)
+
+    def test_an_interrupt_ends_the_program_and_says_what_was_done(self):
+        for signal_, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            with stubs(first_call=ONE_WORKLOAD, warm_scaling="echo $$ >$0.pid; sleep 1000 & wait",
+                       tuning_cost=ONE_WORKLOAD) as (kiln, results):
+                scratch = os.path.join(os.path.dirname(kiln), "scratch")
+                os.mkdir(scratch)
+                started = os.path.join(os.path.dirname(kiln), "warm_scaling.pid")
+                with open(results, "w", encoding="utf-8") as file:
+                    file.write("what was there before")
+                with subprocess.Popen([kiln, "bench", "--filter", "first|warm|tuning", "--json", results],
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                      env={**os.environ, "TMPDIR": scratch}) as process:
+                    while not (os.path.exists(started) and os.path.getsize(started)):
+                        time.sleep(0.01)
+                    self.assertEqual([n["reason"] for n in read(results)["not_run"]],
+                                     ["kiln bench had not come to it"] * 2)
+                    process.send_signal(signal_)
+                    out, err = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, status, err)
+                self.assertIn("the program under way is ended", err)
+                self.assertIn("not run: tuning_cost: interrupted", out)
+                document = read(results)
+                self.assertEqual([w["name"] for w in document["workloads"]], ["a"])
+                self.assertEqual([(n["name"], n["reason"]) for n in document["not_run"]],
+                                 [("warm_scaling", "interrupted"), ("tuning_cost", "interrupted")])
+                self.assertEqual(os.listdir(scratch), [])
+                with open(started, encoding="utf-8") as file, self.assertRaises(ProcessLookupError):
+                    os.kill(int(file.read()), 0)
+
+    def test_a_file_that_cannot_be_written_or_a_folder_that_is_not_there_are_named(self):
+        with stubs(first_call=ONE_WORKLOAD) as (kiln, results):
+            done = run(kiln, "bench", "--filter", "first", "--json", "/dev/full")
+            self.assertIn("--json must be a file that can be written: /dev/full", done.stderr)
+            done = subprocess.run([kiln, "bench", "--filter", "first", "--json", results], capture_output=True, text=True,
+                                  check=False, env={**os.environ, "TMPDIR": "/nonexistent"}, timeout=60)
+            self.assertEqual(done.returncode, 3)
+            self.assertIn("TMPDIR must be a folder in which files can be made", done.stderr)
+
+    def test_the_file_of_results_is_exchanged_and_stays_what_it_is(self):
+        with stubs(first_call=ONE_WORKLOAD) as (kiln, results):
+            real = os.path.join(os.path.dirname(kiln), "real.json")
+            with open(real, "w", encoding="utf-8") as file:
+                file.write("before")
+            os.chmod(real, 0o640)
+            os.symlink(real, results)
+            with open(real, encoding="utf-8") as opened:  # who has it open still reads what it opened
+                self.assertEqual(run(kiln, "bench", "--filter", "first", "--json", results).returncode, 0)
+                self.assertEqual(opened.read(), "before")
+            self.assertTrue(os.path.islink(results))
+            self.assertEqual(read(real)["workloads"][0]["name"], "a")
+            self.assertEqual(os.stat(real).st_mode & 0o777, 0o640)
+            self.assertEqual([name for name in os.listdir(os.path.dirname(kiln)) if name.endswith(".tmp")], [])
+
+    def test_json_is_one_value_and_nothing_else(self):
+        with stubs(first_call=ONE_WORKLOAD) as (kiln, _):
+            self.assertIn("first_call", [one["name"] for one in json.loads(run(kiln, "--json", "bench", "--list").stdout)])
+            done = run(kiln, "--json", "bench", "--filter", "first")
+            self.assertEqual(json.loads(done.stdout)["workloads"][0]["name"], "a")
 
 
 if __name__ == "__main__":

@@ -46,6 +46,19 @@ TEST(ProcessTest, AClosedOutputDoesNotHideAHang) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(result.status())) << result.status();
 }
 
+TEST(ProcessTest, ACancelledProgramIsKilledWithItsGroup) {
+  const ScratchFolder folder;
+  const std::string started = folder.path() + "/started", late = folder.path() + "/late";
+  ProcessOptions options{
+      .program = "/bin/sh",
+      .arguments = {"sh", "-c", "(sleep 2; touch " + late + ") & touch " + started + "; sleep 60"}};
+  options.cancelled = [&] { return std::filesystem::exists(started); };
+  const auto result = run_process(options);
+  EXPECT_TRUE(absl::IsCancelled(result.status())) << result.status();
+  absl::SleepFor(absl::Seconds(3));  // would be long enough for a survivor
+  EXPECT_FALSE(std::filesystem::exists(late));
+}
+
 TEST(ProcessTest, AnEndBySignalIsTold) {
   const auto result = shell("kill -SEGV $$");
   EXPECT_TRUE(absl::IsResourceExhausted(result.status()));
