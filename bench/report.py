@@ -242,6 +242,8 @@ def heading(document, page_commands):
                                   if "unavailable" not in v))]
     rate = product_rate(document)
     facts += [("fastest product", rate and f"{rate * 1e-12:.0f} TFLOP/s")]
+    took = sum((document.get("seconds") or {}).values())
+    facts += [("took", took and f"{took:.0f} s")]
     states = [w["state"] for w in document["workloads"] if w.get("state")]
     if states:
         span = lambda f: "–".join(sorted({f"{v(s[f] for s in states):.0f}" for v in (min, max)}, key=float))
