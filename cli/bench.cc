@@ -217,12 +217,21 @@ void print_results(const Json& results) {
     print("not run: %s: %s\n", one.value("name", ""), without_name(one));
 }
 
+using Names = std::set<std::string_view>;
+
+bool is_needed(const BenchProgram& one, const Names& has_run) {
+  return one.unless == nullptr || has_run.count(one.unless) == 0;
+}
+
 // With the programs from `next` on, which have not had their turn.
 absl::Status write_results(const std::string& file, Json results,
                            const std::vector<BenchProgram>& chosen, std::size_t next,
-                           const char* why) {
-  for (; next < chosen.size(); ++next)
-    results["not_run"].push_back({{"name", chosen[next].name}, {"reason", why}});
+                           const Names& has_run) {
+  for (; next < chosen.size(); ++next) {
+    if (!is_needed(chosen[next], has_run)) continue;
+    results["not_run"].push_back(
+        {{"name", chosen[next].name}, {"reason", "kiln bench had not come to it"}});
+  }
   return write_output("--json", file,
                       results.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
@@ -230,11 +239,11 @@ absl::Status write_results(const std::string& file, Json results,
 // All of `chosen`, in turn, and after each the file of results. One that fails costs its own; the
 // first such error is returned.
 absl::Status run_all(const std::vector<BenchProgram>& chosen, const BenchRun& run, Json& results) {
-  std::set<std::string_view> has_run;
+  Names has_run;
   absl::Status first_error;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const BenchProgram& one = chosen[i];
-    if (one.unless != nullptr && has_run.count(one.unless) > 0) continue;
+    if (!is_needed(one, has_run)) continue;
     absl::Status status = absl::CancelledError("interrupted");
     if (!run.interrupt.requested()) {
       tell("kiln bench: %s: %s\n", one.name, one.means);
@@ -249,8 +258,7 @@ absl::Status run_all(const std::vector<BenchProgram>& chosen, const BenchRun& ru
     }
     if (!absl::IsUnavailable(status) && !absl::IsCancelled(status)) first_error.Update(status);
     if (!run.arguments.json.empty()) {
-      KILN_RETURN_IF_ERROR(write_results(run.arguments.json, results, chosen, i + 1,
-                                         "kiln bench had not come to it"));
+      KILN_RETURN_IF_ERROR(write_results(run.arguments.json, results, chosen, i + 1, has_run));
     }
   }
   return first_error;

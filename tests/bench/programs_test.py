@@ -171,6 +171,15 @@ class ProgramsTest(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("whole_call: 981 instructions", done.stdout)
 
+    def test_one_that_another_makes_needless_is_not_missed(self):
+        for peers, names in ((ONE_WORKLOAD, []), ("exit 3", ["peers.py"])):
+            with stubs(**{"peers.py": peers, "gpu_bench": ONE_WORKLOAD}) as (kiln, results):
+                done = run(kiln, "bench", "--filter", "peers|gpu", "--json", results)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                document = read(results)
+                self.assertEqual([n["name"] for n in document["not_run"]], names)
+                self.assertEqual([w["name"] for w in document["workloads"]], ["a"])
+
     def test_no_program_takes_more_than_is_left(self):
         with stubs(first_call="sleep 100", warm_scaling=ONE_WORKLOAD) as (kiln, results):
             begun = time.monotonic()
