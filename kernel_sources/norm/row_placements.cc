@@ -1,12 +1,13 @@
 #include "row_placements.h"
 
+#include "hints.h"
+
 #include <algorithm>
 #include <bit>
 
 namespace kiln {
 namespace {
 
-constexpr std::int64_t kKeep = 0, kStream = 1, kHold = 3;  // kiln::Hint of memory.cuh
 constexpr std::int64_t kWarpBytes = 1024;      // more than that a lane does not hold well
 constexpr std::int64_t kBlockBytes = 32768;    // half of the registers of 1024 threads
 constexpr std::int64_t kBlockPacks = 8192;     // 8 accesses a thread
@@ -191,10 +192,13 @@ RowChoices BlockRows::choices(const DeviceFacts& /*facts*/) const {
   for (const std::int64_t t : {64, 96, 128, 160, 256, 320, 512, 1024}) {
     if (ceil_div(row().packs(), t) <= 8 && t < 2 * whole_warps(row().packs())) threads.push_back(t);
   }
-  RowChoices lists = {
-      {"threads", std::move(threads)}, {"loop", {0, 2}},       {"early", {0, 1}},
-      {"load_hint", {0, 1, 3}},        {"store_hint", {0, 1}}, {"blocks_per_sm", {1, 2, 4, 8}},
-      {"rows_per_block", {1, 2, 4}}};
+  RowChoices lists = {{"threads", std::move(threads)},
+                      {"loop", {0, 2}},
+                      {"early", {0, 1}},
+                      {"load_hint", {kKeep, kStream, kHold}},
+                      {"store_hint", {kKeep, kStream}},
+                      {"blocks_per_sm", {1, 2, 4, 8}},
+                      {"rows_per_block", {1, 2, 4}}};
   if (has_factors()) lists[2].second.push_back(2);
   return lists;
 }
@@ -209,7 +213,7 @@ Config StreamRows::default_config(const DeviceFacts& /*facts*/) const {
   return {{"threads", longer ? 1024 : 512},
           {"unroll", layer_norm && !longer ? 2 : 4},
           {"early", 0},
-          {"load_hint", 0},
+          {"load_hint", kKeep},
           {"store_hint", form().fused ? 0 : 1}};
 }
 
@@ -221,8 +225,8 @@ std::int64_t StreamRows::blocks(const Config& /*config*/, int /*sm_count*/,
 RowChoices StreamRows::choices(const DeviceFacts& /*facts*/) const {
   return {{"threads", {256, 512, 1024}},
           {"unroll", {2, 4, 8}},
-          {"load_hint", {0, 1}},
-          {"store_hint", {0, 1}}};
+          {"load_hint", {kKeep, kStream}},
+          {"store_hint", {kKeep, kStream}}};
 }
 
 std::int64_t ClusterRows::blocks(const Config& config, int sm_count, std::int64_t rows) const {
@@ -231,9 +235,12 @@ std::int64_t ClusterRows::blocks(const Config& config, int sm_count, std::int64_
 }
 
 RowChoices ClusterRows::choices(const DeviceFacts& /*facts*/) const {
-  RowChoices lists = {{"cluster", {2, 4, 8, 16}}, {"threads", {128, 256, 512, 1024}},
-                      {"loop", {0, 2}},           {"early", {0, 1}},
-                      {"load_hint", {0, 1}},      {"rows_per_block", {1, 4, 8, 16}},
+  RowChoices lists = {{"cluster", {2, 4, 8, 16}},
+                      {"threads", {128, 256, 512, 1024}},
+                      {"loop", {0, 2}},
+                      {"early", {0, 1}},
+                      {"load_hint", {kKeep, kStream}},
+                      {"rows_per_block", {1, 4, 8, 16}},
                       {"blocks_per_sm", {1, 2}}};
   if (has_factors()) lists[3].second.push_back(2);
   return lists;
@@ -266,7 +273,7 @@ Config ClusterRows::default_config(const DeviceFacts& /*facts*/) const {
           {"loop", 0},
           {"early", 1},
           {"load_hint", form().fused ? 0 : 1},
-          {"store_hint", 0},
+          {"store_hint", kKeep},
           {"blocks_per_sm", 1},
           {"rows_per_block", 1}};
 }
@@ -342,7 +349,7 @@ Config ClusterStreamRows::default_config(const DeviceFacts& facts) const {
       {"threads", facts.arch == 120 ? 512 : 1024},
       {"unroll", 4},
       {"early", 0},
-      {"load_hint", 0},
+      {"load_hint", kKeep},
       {"store_hint", form().fused ? 0 : 1},
       {"blocks_per_sm", 1}};
   if (form().fused || form().adaptive || facts.arch == 120 || bytes <= 2 * kStreamSliceBytes)
@@ -361,8 +368,9 @@ std::int64_t ClusterStreamRows::blocks(const Config& config, int /*sm_count*/,
 }
 
 RowChoices ClusterStreamRows::choices(const DeviceFacts& /*facts*/) const {
-  return {{"cluster", {2, 4, 8, 16}}, {"threads", {256, 512, 1024}}, {"unroll", {2, 4, 8}},
-          {"load_hint", {0, 1}},      {"store_hint", {0, 1}},        {"blocks_per_sm", {1, 2}}};
+  return {
+      {"cluster", {2, 4, 8, 16}},      {"threads", {256, 512, 1024}},    {"unroll", {2, 4, 8}},
+      {"load_hint", {kKeep, kStream}}, {"store_hint", {kKeep, kStream}}, {"blocks_per_sm", {1, 2}}};
 }
 
 bool ClusterStreamRows::can_run(const Config& config, const DeviceFacts& facts) const {

@@ -1,5 +1,6 @@
 #include "sets.h"
 
+#include "hints.h"
 #include "sets_held.h"
 
 namespace kiln {
@@ -12,9 +13,7 @@ std::int64_t whole_warps(std::int64_t threads) {
   return std::clamp<std::int64_t>(ceil_div(threads, 32) * 32, 32, 1024);
 }
 
-// What is written is not read soon: it should not push out of L2 what will be.
-constexpr std::int64_t kStream = 1, kKeep = 0;
-
+// What is written is not read soon: it should not push out of L2 what will be (kStream).
 Config queue_config(std::int64_t threads, std::int64_t unroll) {
   return {{"threads", threads},
           {"unroll", unroll},

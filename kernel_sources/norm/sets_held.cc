@@ -1,5 +1,7 @@
 #include "sets_held.h"
 
+#include "hints.h"
+
 #include <absl/status/statusor.h>
 #include <absl/strings/str_format.h>
 
@@ -12,7 +14,6 @@ namespace {
 
 constexpr std::int64_t kPackBytes = 16;
 constexpr std::int64_t kMostSlots = 64;
-constexpr std::int64_t kStream = 1, kKeep = 0;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
