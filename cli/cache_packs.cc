@@ -11,6 +11,7 @@
 #include "cli/call_arguments.h"
 #include "cli/help.h"
 #include "cli/needed_artifacts.h"
+#include "cli/output_file.h"
 #include "cli/session.h"
 #include "cli/tune.h"
 #include "runtime/tools.h"
@@ -46,22 +47,6 @@ absl::StatusOr<std::optional<cache::SigningKey>> signing_key(const std::string& 
   absl::StatusOr<cache::SigningKey> key = cache::parse_signing_key(text);
   if (!key.ok()) return annotate(key.status(), path);
   return std::optional<cache::SigningKey>(*key);
-}
-
-// Written beside it and renamed: a process that has the old one mapped keeps it whole.
-absl::Status write_file(const std::string& path, std::string_view bytes, std::uint32_t mode) {
-  FileSystem& files = real_file_system();
-  const std::string temp = absl::StrFormat("%s.tmp.%s", path, unique_suffix());
-  const auto write = [&]() -> absl::Status {
-    KILN_ASSIGN_OR_RETURN(const Fd fd, files.create(temp));
-    KILN_RETURN_IF_ERROR(write_all(files, fd, bytes));
-    KILN_RETURN_IF_ERROR(files.set_mode(fd, mode));
-    return files.sync(fd);
-  };
-  absl::Status status = write();
-  if (status.ok()) status = files.rename(temp, path);
-  if (!status.ok()) files.unlink(temp).IgnoreError();
-  return status;
 }
 
 // All that can be read in the folder; what cannot be is counted.
@@ -107,7 +92,7 @@ absl::StatusOr<Exit> export_pack(const Session& session, const PackArguments& ar
   const std::size_t count = contents.artifacts.size(), record_count = contents.tuning.size();
   KILN_ASSIGN_OR_RETURN(const std::string bytes,
                         make_pack(std::move(contents), key ? &*key : nullptr));
-  KILN_RETURN_IF_ERROR(write_file(arguments.path, bytes, 0644));
+  KILN_RETURN_IF_ERROR(exchange_file(arguments.path, bytes, 0644));
   if (session.json) {
     Json json;
     json["path"] = arguments.path;

@@ -3,6 +3,7 @@
 
 #include <absl/status/status.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,8 @@ namespace kiln::cli {
 // or what it had before: they are written beside it and renamed, where the folder allows that.
 // InvalidArgument names both where it cannot be done.
 absl::Status write_output(std::string_view what, const std::string& path, std::string_view bytes);
+// Writes `path` anew, beside it and renamed: who has the old one open or mapped keeps it whole.
+absl::Status exchange_file(const std::string& path, std::string_view bytes, std::uint32_t mode);
 // Whether it could be, before work of hours: makes an empty file where there is none.
 absl::Status check_output(std::string_view what, const std::string& path);
 
