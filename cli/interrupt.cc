@@ -3,6 +3,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstring>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace kiln::cli {
@@ -13,10 +14,11 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 std::atomic<const char*> said{""};
 
-void say(const char* text) { (void)!::write(STDERR_FILENO, text, std::strlen(text)); }
+// Not by the C library's functions, which a preloaded library may wrap (jit/worker_main.cc).
+void say(const char* text) { ::syscall(SYS_write, STDERR_FILENO, text, std::strlen(text)); }
 
 void on_signal(int signal) {
-  if (received.exchange(signal) != 0) ::_exit(128 + signal);
+  if (received.exchange(signal) != 0) ::syscall(SYS_exit_group, 128 + signal);
   say("\nkiln: stopping: ");
   say(said);
   say("; once more to stop at once\n");
