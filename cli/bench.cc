@@ -15,6 +15,7 @@
 #include <absl/cleanup/cleanup.h>
 #include <absl/strings/ascii.h>
 #include <absl/strings/str_format.h>
+#include <absl/strings/strip.h>
 #include <absl/time/clock.h>
 #include <absl/time/time.h>
 #include <nlohmann/json.hpp>
@@ -194,13 +195,6 @@ Json empty_results(const BenchArguments& arguments) {
           {"not_run", Json::array()}};
 }
 
-// The reason, which a program may have begun with its name.
-std::string without_name(const Json& skipped) {
-  const std::string reason = skipped.value("reason", "");
-  const std::string name = skipped.value("name", "") + ": ";
-  return reason.starts_with(name) ? reason.substr(name.size()) : reason;
-}
-
 void print_results(const Json& results) {
   for (const Json& workload : results["workloads"]) {
     print("%s\n", workload.value("name", ""));
@@ -214,7 +208,7 @@ void print_results(const Json& results) {
   for (const auto& [name, count] : results["instructions"].items())
     print("%s: %d instructions\n", name, count.get<int>());
   for (const Json& one : results["not_run"])
-    print("not run: %s: %s\n", one.value("name", ""), without_name(one));
+    print("not run: %s: %s\n", one.value("name", ""), one.value("reason", ""));
 }
 
 using Names = std::set<std::string_view>;
@@ -254,7 +248,9 @@ absl::Status run_all(const std::vector<BenchProgram>& chosen, const BenchRun& ru
     if (status.ok()) {
       has_run.insert(one.name);
     } else {
-      results["not_run"].push_back({{"name", one.name}, {"reason", reason_of(status)}});
+      // A program may begin what it says with its name.
+      const std::string reason(absl::StripPrefix(reason_of(status), std::string(one.name) + ": "));
+      results["not_run"].push_back({{"name", one.name}, {"reason", reason}});
     }
     if (!absl::IsUnavailable(status) && !absl::IsCancelled(status)) first_error.Update(status);
     if (!run.arguments.json.empty()) {

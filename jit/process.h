@@ -18,7 +18,7 @@ struct ProcessOptions {
   std::vector<std::string> environment;  // "NAME=VALUE": all that the child gets
   std::string folder;                    // its current directory; empty: ours
   absl::Time deadline = absl::InfiniteFuture();
-  std::function<bool()> cancelled;  // asked ten times a second; may be empty
+  std::function<bool()> cancelled;  // asked ten times a second or more; may be empty
   std::size_t max_output_bytes = 1 << 20;
 };
 

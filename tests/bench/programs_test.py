@@ -23,7 +23,7 @@ def run(*words):
 
 
 @contextlib.contextmanager
-def stubs(**programs):
+def stand_ins(**programs):
     """A folder with kiln and shell scripts in place of programs; $2 is the file of results."""
     with tempfile.TemporaryDirectory() as folder:
         kiln = shutil.copy(KILN, folder)
@@ -147,7 +147,7 @@ class ProgramsTest(unittest.TestCase):
             self.assertIn("--library: must be there", skipped["reason"])
 
     def test_one_that_fails_costs_its_own_results_alone(self):
-        with stubs(warm_scaling="echo broken; exit 1", tuning_cost=ONE_WORKLOAD, host_path="exit 1",
+        with stand_ins(warm_scaling="echo broken; exit 1", tuning_cost=ONE_WORKLOAD, host_path="exit 1",
                    first_call="echo '{\"workloads\": [{\"name\": \"b\"}], \"machine\": [1]}' >$2",
                    count_instructions='echo \'{"instructions": {"whole_call": 981}}\' >$2') as (kiln, results):
             done = run(kiln, "bench", "--filter", "warm_scaling|tuning_cost|count|first", "--json", results)
@@ -162,18 +162,18 @@ class ProgramsTest(unittest.TestCase):
                              {"first_call", "warm_scaling", "tuning_cost", "count_instructions"})
 
     def test_instructions_alone_are_a_result_and_want_the_program_they_count(self):
-        with stubs(count_instructions='echo \'{"instructions": {"whole_call": 981}}\' >$2') as (kiln, _):
+        with stand_ins(count_instructions='echo \'{"instructions": {"whole_call": 981}}\' >$2') as (kiln, _):
             done = run(kiln, "bench", "--filter", "count")
             self.assertEqual(done.returncode, 3)
             self.assertIn("got no host_path; build them (ninja -C ", done.stderr)
-        with stubs(count_instructions='echo \'{"instructions": {"whole_call": 981}}\' >$2', host_path="") as (kiln, _):
+        with stand_ins(count_instructions='echo \'{"instructions": {"whole_call": 981}}\' >$2', host_path="") as (kiln, _):
             done = run(kiln, "bench", "--filter", "count")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("whole_call: 981 instructions", done.stdout)
 
     def test_one_that_another_makes_needless_is_not_missed(self):
         for peers, names in ((ONE_WORKLOAD, []), ("exit 3", ["peers.py"])):
-            with stubs(**{"peers.py": peers, "gpu_bench": ONE_WORKLOAD}) as (kiln, results):
+            with stand_ins(**{"peers.py": peers, "gpu_bench": ONE_WORKLOAD}) as (kiln, results):
                 done = run(kiln, "bench", "--filter", "peers|gpu", "--json", results)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 document = read(results)
@@ -181,7 +181,7 @@ class ProgramsTest(unittest.TestCase):
                 self.assertEqual([w["name"] for w in document["workloads"]], ["a"])
 
     def test_no_program_takes_more_than_is_left(self):
-        with stubs(first_call="sleep 100", warm_scaling=ONE_WORKLOAD) as (kiln, results):
+        with stand_ins(first_call="sleep 100", warm_scaling=ONE_WORKLOAD) as (kiln, results):
             begun = time.monotonic()
             done = run(kiln, "bench", "--filter", "first_call|warm_scaling", "--within", "2", "--json", results)
             self.assertLess(time.monotonic() - begun, 60)
@@ -198,7 +198,7 @@ class ProgramsTest(unittest.TestCase):
 
     def test_an_interrupt_ends_the_program_and_says_what_was_done(self):
         for signal_, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-            with stubs(first_call=ONE_WORKLOAD, warm_scaling="echo $$ >$0.pid; sleep 1000 & wait",
+            with stand_ins(first_call=ONE_WORKLOAD, warm_scaling="echo $$ >$0.pid; sleep 1000 & wait",
                        tuning_cost=ONE_WORKLOAD) as (kiln, results):
                 scratch = os.path.join(os.path.dirname(kiln), "scratch")
                 os.mkdir(scratch)
@@ -226,7 +226,7 @@ class ProgramsTest(unittest.TestCase):
                     os.kill(int(file.read()), 0)
 
     def test_a_file_that_cannot_be_written_or_a_folder_that_is_not_there_are_named(self):
-        with stubs(first_call=ONE_WORKLOAD) as (kiln, results):
+        with stand_ins(first_call=ONE_WORKLOAD) as (kiln, results):
             done = run(kiln, "bench", "--filter", "first", "--json", "/dev/full")
             self.assertIn("--json must be a file that can be written: /dev/full", done.stderr)
             done = subprocess.run([kiln, "bench", "--filter", "first", "--json", results], capture_output=True, text=True,
@@ -235,7 +235,7 @@ class ProgramsTest(unittest.TestCase):
             self.assertIn("TMPDIR must be a folder in which files can be made", done.stderr)
 
     def test_the_file_of_results_is_exchanged_and_stays_what_it_is(self):
-        with stubs(first_call=ONE_WORKLOAD) as (kiln, results):
+        with stand_ins(first_call=ONE_WORKLOAD) as (kiln, results):
             real = os.path.join(os.path.dirname(kiln), "real.json")
             with open(real, "w", encoding="utf-8") as file:
                 file.write("before")
@@ -250,7 +250,7 @@ class ProgramsTest(unittest.TestCase):
             self.assertEqual([name for name in os.listdir(os.path.dirname(kiln)) if name.endswith(".tmp")], [])
 
     def test_json_is_one_value_and_nothing_else(self):
-        with stubs(first_call=ONE_WORKLOAD) as (kiln, _):
+        with stand_ins(first_call=ONE_WORKLOAD) as (kiln, _):
             self.assertIn("first_call", [one["name"] for one in json.loads(run(kiln, "--json", "bench", "--list").stdout)])
             done = run(kiln, "--json", "bench", "--filter", "first")
             self.assertEqual(json.loads(done.stdout)["workloads"][0]["name"], "a")
