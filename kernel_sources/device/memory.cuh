@@ -57,34 +57,47 @@ __device__ __forceinline__ void let_go(const void* line, uint32 when = 1) {
 }
 
 // Loads through the read-only path (all but `plain`) carry no memory clobber: the data must not
-// change while the kernel runs, so the compiler may move them freely. `when`: 0 leaves `r` as it
-// is, by a predicate: a branch would let the compiler put the use of one load before the next.
+// change while the kernel runs, so the compiler may move them freely, and does: to shortly before
+// their use, behind barriers, too. `Pinned` ones stay where `loads_before` has them. `when`: 0
+// leaves `r` as it is, by a predicate: a branch would let the compiler put the use of one load
+// before the next.
 #define KILN_LOAD(BYTES, TYPE, NEXT, LAST, VEC, OUT, ...)                                         \
-  template <Hint H>                                                                               \
+  template <Hint H, bool Pinned = false>                                                          \
   __device__ __forceinline__ void load_words(uint32 when, const void* p, Words<BYTES>& r,         \
                                              uint64 policy = policy_of<H>()) {                    \
-    if constexpr (H == Hint::keep) {                                                              \
-      asm("{ .reg .pred q; setp.ne.u32 q, %" NEXT ", 0; @q ld.global.nc" VEC TYPE " " OUT "; }"   \
-          : __VA_ARGS__                                                                           \
-          : "l"(p), "r"(when));                                                                   \
-    } else if constexpr (H == Hint::stream || H == Hint::hold) {                                  \
-      asm("{ .reg .pred q; setp.ne.u32 q, %" LAST                                                 \
-          ", 0; @q ld.global.nc.L1::no_allocate.L2::cache_hint" VEC TYPE " " OUT ", %" NEXT "; }" \
-          : __VA_ARGS__                                                                           \
-          : "l"(p), "l"(policy), "r"(when));                                                      \
-    } else {                                                                                      \
+    if constexpr (H == Hint::plain) {                                                             \
       asm volatile("{ .reg .pred q; setp.ne.u32 q, %" NEXT ", 0; @q ld.global" VEC TYPE " " OUT   \
                    "; }"                                                                          \
                    : __VA_ARGS__                                                                  \
                    : "l"(p), "r"(when)                                                            \
                    : "memory");                                                                   \
+    } else if constexpr (H == Hint::keep) {                                                       \
+      KILN_PINNED(Pinned, "{ .reg .pred q; setp.ne.u32 q, %" NEXT ", 0; @q ld.global.nc" VEC TYPE \
+                          " " OUT "; }"                                                           \
+                  : __VA_ARGS__                                                                   \
+                  : "l"(p), "r"(when));                                                           \
+    } else {                                                                                      \
+      KILN_PINNED(Pinned, "{ .reg .pred q; setp.ne.u32 q, %" LAST                                 \
+                          ", 0; @q ld.global.nc.L1::no_allocate.L2::cache_hint" VEC TYPE " " OUT  \
+                          ", %" NEXT "; }"                                                        \
+                  : __VA_ARGS__                                                                   \
+                  : "l"(p), "l"(policy), "r"(when));                                              \
     }                                                                                             \
   }
+#define KILN_PINNED(PINNED, ...) \
+  do {                           \
+    if constexpr (PINNED) {      \
+      asm volatile(__VA_ARGS__); \
+    } else {                     \
+      asm(__VA_ARGS__);          \
+    }                            \
+  } while (false)
 KILN_LOAD(16, ".u32", "5", "6", ".v4", "{%0, %1, %2, %3}, [%4]", "+r"(r.w[0]), "+r"(r.w[1]),
           "+r"(r.w[2]), "+r"(r.w[3]))
 KILN_LOAD(8, ".u32", "3", "4", ".v2", "{%0, %1}, [%2]", "+r"(r.w[0]), "+r"(r.w[1]))
 KILN_LOAD(4, ".u32", "2", "3", "", "%0, [%1]", "+r"(r.w[0]))
 KILN_LOAD(2, ".u16", "2", "3", "", "%0, [%1]", "+h"(r.w[0]))
+#undef KILN_PINNED
 #undef KILN_LOAD
 
 #define KILN_STORE(BYTES, TYPE, CONSTRAINT, VEC, IN, ...)                                   \
@@ -152,12 +165,19 @@ struct Pack {
   }
 };
 
+// Has pinned loads and copies that come before it issued before all that comes after. `always` is
+// true, which the compiler must not know: over a branch to elsewhere it moves no such access. (A
+// return is no branch: it becomes an exit with a predicate.)
+__device__ __forceinline__ void loads_before(bool always) {
+  if (!always) __trap();
+}
+
 // p must be a multiple of V * sizeof(T) bytes. Where not `inside`, nothing is read: zero.
-template <Hint H, int V, typename T>
+template <Hint H, int V, bool Pinned = false, typename T>
 __device__ __forceinline__ Pack<T, V> load_if(bool inside, const T* p,
                                               uint64 policy = policy_of<H>()) {
   Pack<T, V> pack = Pack<T, V>::zero();
-  load_words<H>(inside, p, pack.words, policy);
+  load_words<H, Pinned>(inside, p, pack.words, policy);
   return pack;
 }
 template <Hint H, int V, typename T>
@@ -167,6 +187,42 @@ __device__ __forceinline__ Pack<T, V> load(const T* p) {
 template <Hint H, int V, typename T>
 __device__ __forceinline__ void store(T* p, const Pack<T, V>& pack) {
   store_words<H>(p, pack.words);
+}
+
+// Begins to copy a pack to shared memory; where not `inside` nothing is copied. The thread finds it
+// there after `wait_for_packs`. A load into registers the compiler puts off until shortly before
+// its use, behind barriers, too; this it does not. What is copied must not change while the kernel
+// runs, and packs of 2 bytes, and all before sm_80, come through registers.
+template <Hint H, int V, typename T>
+__device__ __forceinline__ void copy_if(bool inside, Pack<T, V>* shared, const T* p) {
+  static_assert(H == Hint::keep || H == Hint::stream, "a copy is kept or not");
+  constexpr int bytes = V * static_cast<int>(sizeof(T));
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  if constexpr (bytes >= 4) {
+    const uint32 to = static_cast<uint32>(__cvta_generic_to_shared(shared));
+    if constexpr (bytes == 16 && H == Hint::stream) {
+      asm volatile(
+          "{ .reg .pred q; setp.ne.u32 q, %3, 0; @q cp.async.cg.shared.global.L2::cache_hint [%0], "
+          "[%1], 16, %2; }" ::"r"(to),
+          "l"(p), "l"(policy_of<H>()), "r"(static_cast<uint32>(inside))
+          : "memory");
+    } else {
+      asm volatile(
+          "{ .reg .pred q; setp.ne.u32 q, %3, 0; @q cp.async.ca.shared.global [%0], [%1], %2; }" ::
+              "r"(to),
+          "l"(p), "n"(bytes), "r"(static_cast<uint32>(inside))
+          : "memory");
+    }
+    return;
+  }
+#endif
+  if (inside) *shared = load<H, V>(p);
+}
+// Until all copies that this thread has begun are there.
+__device__ __forceinline__ void wait_for_packs() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
 }
 
 }  // namespace kiln

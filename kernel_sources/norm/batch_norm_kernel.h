@@ -24,19 +24,20 @@ template <class K>
 Entry<K> batch_norm_entry(const BatchNormCall& c) {
   const int vec = access_width(c);
   return Entry<K>(c.dtype, vec, c.batch == 1, are_small(c.channels * c.per_channel()),
-                  c.per_channel() / vec, c.eps, c.momentum);
+                  c.per_channel() / vec, c.eps, c.momentum, c.has_weight, c.has_bias, c.tracks,
+                  c.has_statistics);
 }
 template <class K>
 Entry<K> instance_norm_entry(const BatchNormCall& c) {
   const int vec = access_width(c);
   return Entry<K>(c.dtype, vec, are_small(c.channels * c.per_channel()), c.spatial / vec, c.eps,
-                  c.momentum);
+                  c.momentum, c.has_weight, c.has_bias, c.tracks);
 }
 template <class K>
 Entry<K> group_norm_entry(const GroupNormCall& c) {
   const int vec = access_width(c);
   return Entry<K>(c.dtype, vec, are_small(c.batch * c.groups * c.per_group()), c.per_group() / vec,
-                  c.groups, c.eps);
+                  c.groups, c.eps, c.has_weight, c.has_bias);
 }
 
 // Batch norm: a set is a channel.
@@ -44,9 +45,11 @@ template <class Way>
 class BatchNormTrainKernel : public SetsKernel<Way>, public BatchNormTrainFwdInterface {
  public:
   BatchNormTrainKernel(DType dtype, int vec, bool contiguous, bool small, std::int64_t packs,
-                       double eps, double momentum)
-      : SetsKernel<Way>({dtype, DType::float32, vec, false, contiguous, small}, packs, eps,
-                        momentum) {}
+                       double eps, double momentum, bool has_weight, bool has_bias, bool tracks,
+                       bool has_statistics)
+      : SetsKernel<Way>({dtype, DType::float32, vec, false, contiguous, small, has_weight, has_bias,
+                         tracks, has_statistics},
+                        packs, eps, momentum) {}
   absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& running_mean,
                        const Tensor& running_var, const Tensor& weight, const Tensor& bias,
                        const Tensor& y, const Tensor& mean, const Tensor& rstd,
@@ -81,8 +84,10 @@ template <class Way>
 class InstanceNormTrainKernel : public SetsKernel<Way>, public InstanceNormTrainFwdInterface {
  public:
   InstanceNormTrainKernel(DType dtype, int vec, bool small, std::int64_t packs, double eps,
-                          double momentum)
-      : SetsKernel<Way>({dtype, dtype, vec, false, true, small}, packs, eps, momentum),
+                          double momentum, bool has_weight, bool has_bias, bool tracks)
+      : SetsKernel<Way>(
+            {dtype, dtype, vec, false, true, small, has_weight, has_bias, false, tracks}, packs,
+            eps, momentum),
         momentum_(momentum) {}
   std::vector<Kernel*> kernels() override { return {this, &track_}; }
   absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& running_mean,
@@ -120,8 +125,10 @@ template <class Way>
 class GroupNormKernel : public SetsKernel<Way>, public GroupNormFwdInterface {
  public:
   GroupNormKernel(DType dtype, int vec, bool small, std::int64_t packs, std::int64_t groups,
-                  double eps)
-      : SetsKernel<Way>({dtype, dtype, vec, true, true, small}, packs, eps, 0), groups_(groups) {}
+                  double eps, bool has_weight, bool has_bias)
+      : SetsKernel<Way>({dtype, dtype, vec, true, true, small, has_weight, has_bias, false, false},
+                        packs, eps, 0),
+        groups_(groups) {}
   absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight,
                        const Tensor& bias, const Tensor& y, void* workspace) const override {
     const std::int64_t channels = x.shape[1] / groups_, spatial = x.shape[2];

@@ -56,6 +56,9 @@ absl::StatusOr<std::vector<KernelCall>> BatchNormFwdOp::plan_call(const CallArgs
   if (numel(x.shape) == 0) return std::vector<KernelCall>{};
   BatchNormCall call = channels_call(x, eps_, training_ ? momentum_ : 0);
   call.tracks = training_ && args.inputs[1].has_value();
+  call.has_weight = args.inputs[3].has_value();
+  call.has_bias = args.inputs[4].has_value();
+  call.has_statistics = args.outputs[1].has_value() || args.outputs[2].has_value();
   call.align = std::min(args.inputs[0]->alignment, args.outputs[0]->alignment);
   if (training_ && call.per_channel() == 1) {
     return absl::InvalidArgumentError(

@@ -26,11 +26,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) fwd_train_whole(SetsCall c
 #pragma unroll
   for (int i = 0; i < HELD; ++i) {
     const int at = row + i * ROWS;
-    x[i] = SetPack::zero();
-    if (at < batch) x[i] = kiln::load<Hint::stream, 1>(call.x + set + at * call.stride);
+    x[i] = load_if<Hint::stream, 1, true>(at < batch, call.x + set + at * call.stride);
   }
   const SetFactors factors(call, set);
   const Running was(call, set, row == 0);
+  loads_before(batch > 0);
   const int held = (batch - row + ROWS - 1) / ROWS;  // of the values, at most HELD; 0 in late rows
   Moments m{0.f, 0.f, 0.f, static_cast<float>(held)};
 #pragma unroll

@@ -69,6 +69,8 @@ absl::StatusOr<std::vector<KernelCall>> GroupNormFwdOp::plan_call(const CallArgs
   }
   if (numel(x.shape) == 0) return std::vector<KernelCall>{};
   GroupNormCall call = call_of(x, groups_, eps_);
+  call.has_weight = args.inputs[1].has_value();
+  call.has_bias = args.inputs[2].has_value();
   call.align = std::min(args.inputs[0]->alignment, args.outputs[0]->alignment);
   return std::vector<KernelCall>{{"group_norm_fwd", call}};
 }

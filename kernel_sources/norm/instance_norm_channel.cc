@@ -30,7 +30,7 @@ Entry<InstanceNormChannelKernel> InstanceNormChannelKernel::entry_for(const Batc
   const auto power_of_two =
       static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(c.batch)));
   return Entry<InstanceNormChannelKernel>(c.dtype, vec, c.spatial / vec, power_of_two, c.eps,
-                                          c.momentum);
+                                          c.momentum, c.has_weight, c.has_bias);
 }
 
 std::vector<Program> InstanceNormChannelKernel::programs(const DeviceFacts& /*facts*/,
@@ -76,7 +76,8 @@ absl::Status InstanceNormChannelKernel::forward(const Stream& stream, const Tens
   const std::int64_t blocks = (channels * instances_ + sets - 1) / sets;
   const LaunchShape shape{.grid = {static_cast<std::uint32_t>(blocks), 1, 1},
                           .block = {32, static_cast<std::uint32_t>(sets), 1}};
-  return launch(here, 0, stream, shape, call, static_cast<int>(batch));
+  return launch(here, 0, stream, shape, call, static_cast<int>(batch),
+                1.0 / static_cast<double>(batch));
 }
 
 }  // namespace kiln

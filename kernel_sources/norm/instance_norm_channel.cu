@@ -15,10 +15,10 @@ static_assert(SETS >= 1 && SETS <= 32 && SETS % INSTANCES == 0, "a block has who
 using namespace kiln;
 using namespace kiln::norm;
 
-// `call`: its sets are the instances, its groups the channels. Grid: SETS / INSTANCES channels a
-// block.
+// `call`: its sets are the instances, its groups the channels; `part`: 1 / batch. Grid: SETS /
+// INSTANCES channels a block.
 extern "C" __global__ void __launch_bounds__(32 * SETS)
-    instance_norm_channel(SetsCall call, int batch) {
+    instance_norm_channel(SetsCall call, int batch, double part) {
   __shared__ float means[SETS], variances[SETS];
   const int warp = static_cast<int>(threadIdx.y);
   const int channels = static_cast<int>(call.groups);
@@ -30,26 +30,26 @@ extern "C" __global__ void __launch_bounds__(32 * SETS)
   const int64 start = start_of(call, set);
   const Walk<int> walk(call, threadIdx.x);
   Tile<ITEMS, PACKS / 32> tile(PACKS);
-  tile.template fetch<Hint::stream>(call.x + start, walk);
+  tile.fetch_set(call, start, walk);
+  const Moments m = tile.moments();
   const SetFactors factors(call, set);
-  const bool moves = inside && item == 0 && threadIdx.x == 0;
-  const Running was(call, channel, moves);
-  const double part = moves ? 1.0 / batch : 0;  // while the values come
-  const SetStatistics s = statistics(call, tile.moments());
+  // One lane moves the channel's mean, one its variance.
+  const bool moves = inside && item == 0 && threadIdx.x < 2;
+  float* const running = threadIdx.x == 0 ? call.running_mean : call.running_var;
+  const float was = value_if(moves, running + channel);
+  const SetStatistics s = statistics(call, m);
   if (threadIdx.x == 0) {
     means[warp] = s.pivot + s.offset;
     variances[warp] = s.variance * call.unbias;
   }
-  if (inside) give(tile, call.y + start, walk.again(), s, factors);
   __syncthreads();
-  if (!moves) return;
-  // In the order of the batch and in double, as instance_norm_track does.
-  double mean = 0, variance = 0;
-#pragma unroll 4
-  for (int b = 0; b < batch; ++b) {
-    mean += means[warp + b];
-    variance += variances[warp + b];
-  }
-  move_running(call, channel, static_cast<float>(mean * part), static_cast<float>(variance * part),
-               was);
+  // In the order of the batch and in double, as instance_norm_track does. By all, as that needs no
+  // branch and goes along with the results.
+  const float* const of_items = (threadIdx.x == 0 ? means : variances) + (warp - item);
+  double sum = 0;
+#pragma unroll
+  for (int b = 0; b < INSTANCES; ++b) sum += b < batch ? of_items[b] : 0.f;
+  if (!inside) return;
+  give(tile, call.y + start, walk.again(), s, factors);
+  if (moves) running[channel] = moved(call, static_cast<float>(sum * part), was);
 }

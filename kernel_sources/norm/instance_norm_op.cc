@@ -58,6 +58,8 @@ absl::StatusOr<std::vector<KernelCall>> InstanceNormFwdOp::plan_call(const CallA
   if (numel(x.shape) == 0) return std::vector<KernelCall>{};
   BatchNormCall call = channels_call(x, eps_, use_input_stats_ ? momentum_ : 0);
   call.tracks = use_input_stats_ && args.inputs[1].has_value();
+  call.has_weight = args.inputs[3].has_value();
+  call.has_bias = args.inputs[4].has_value();
   call.align = std::min(args.inputs[0]->alignment, args.outputs[0]->alignment);
   if (use_input_stats_ && call.spatial == 1) {
     return absl::InvalidArgumentError(

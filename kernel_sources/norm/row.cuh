@@ -119,24 +119,41 @@ __device__ __forceinline__ Normaliser normaliser(const Moments& m, double row_si
 // Elements of the row at one pack: everything the formula needs besides the statistics.
 template <class F, typename E, int V, bool Weight, bool Bias>
 struct Factors {
+  static constexpr bool scaled = F::modulated || Weight;
+  static constexpr bool shifted = F::modulated || Bias;
+  static constexpr int count = scaled + shifted + F::gated;
+  static constexpr Hint hint = F::modulated ? Hint::stream : Hint::keep;
   Pack<E, V> scale, shift, gate;  // weight and bias, where the form is not modulated
 
-  __device__ __forceinline__ void load_from(const Operands<E>& row, int64 pack) {
+  // Calls f(address, place) for each factor; places count from 0.
+  template <typename G>
+  __device__ __forceinline__ static void each(const Operands<E>& row, int64 pack, G f) {
     const int64 at = pack * V;
-    if constexpr (F::modulated) {
-      scale = kiln::load<Hint::stream, V>(row.scale + at);
-      shift = kiln::load<Hint::stream, V>(row.shift + at);
-      if constexpr (F::gated) gate = kiln::load<Hint::stream, V>(row.gate + at);
-    } else {
-      if constexpr (Weight) scale = kiln::load<Hint::keep, V>(row.weight + at);
-      if constexpr (Bias) shift = kiln::load<Hint::keep, V>(row.bias + at);
-    }
+    if constexpr (scaled) f((F::modulated ? row.scale : row.weight) + at, 0);
+    if constexpr (shifted) f((F::modulated ? row.shift : row.bias) + at, int{scaled});
+    if constexpr (F::gated) f(row.gate + at, 2);
+  }
+  // The factor at a place.
+  __device__ __forceinline__ Pack<E, V>& at(int place) {
+    return F::gated && place == 2 ? gate : shifted && place == int{scaled} ? shift : scale;
+  }
+  __device__ __forceinline__ void load_from(const Operands<E>& row, int64 pack) {
+    each(row, pack, [&](const E* p, int place) { at(place) = kiln::load<hint, V>(p); });
+  }
+  // To shared memory, at slot(place); and back.
+  template <typename Slot>
+  __device__ __forceinline__ static void copy_from(const Operands<E>& row, int64 pack, bool inside,
+                                                   Slot slot) {
+    each(row, pack, [&](const E* p, int place) { copy_if<hint, V>(inside, slot(place), p); });
+  }
+  template <typename Slot>
+  __device__ __forceinline__ void read(Slot slot) {
+#pragma unroll
+    for (int place = 0; place < count; ++place) at(place) = *slot(place);
   }
 
   // The result for one pack of the row, rounded once.
   __device__ __forceinline__ Pack<E, V> apply(const Normaliser& n, const Pack<E, V>& x) const {
-    constexpr bool scaled = F::modulated || Weight;
-    constexpr bool shifted = F::modulated || Bias;
     float v[V], a[V], b[V], g[V];
     x.to(v);
     if constexpr (scaled) scale.to(a);
@@ -197,16 +214,16 @@ struct Held {
   __device__ __forceinline__ int64 pack(int i) const { return base + first + i * Stride; }
 
   // Issues the loads; nothing waits for them until `settle`. `holds`: whether Hint::hold is meant.
-  template <Hint Load>
+  template <Hint Load, bool Pinned = false>
   __device__ __forceinline__ void fetch(const Operands<E>& row, bool holds = true) {
     const uint64 policy = policy_of<Load>(holds);
 #pragma unroll
     for (int i = 0; i < Items; ++i)
-      x[i] = kiln::load_if<Load, V>(inside(i), row.x + pack(i) * V, policy);
+      x[i] = kiln::load_if<Load, V, Pinned>(inside(i), row.x + pack(i) * V, policy);
     if constexpr (F::residual) {
 #pragma unroll
       for (int i = 0; i < Items; ++i)
-        r[i] = kiln::load_if<Load, V>(inside(i), row.residual + pack(i) * V, policy);
+        r[i] = kiln::load_if<Load, V, Pinned>(inside(i), row.residual + pack(i) * V, policy);
     }
   }
   // Once they have come: for the 128 bytes, or less, that 8 threads loaded, by the one that
@@ -323,46 +340,42 @@ struct Held {
 enum class Early : int {
   late = 0,       // after the statistics, pack by pack: fewest registers
   registers = 1,  // before them; weight and bias once for all rows of the block
-  shared =
-      2,  // weight and bias once for all rows, into shared memory; each thread reads back its own
+  shared = 2,     // the same into shared memory; each thread reads back its own
 };
 
-// Bytes of dynamic shared memory that Early::shared needs: THREADS * Items * (weight + bias) packs.
+// Bytes of dynamic shared memory that Early::shared needs: THREADS * Items packs for each factor.
 template <class H, int Threads, Early When>
 struct FactorStore {
   static constexpr bool fixed = !H::modulated;  // the same for all rows
   static constexpr bool held = When == Early::registers;
-  static constexpr bool staged = When == Early::shared && fixed;
+  static constexpr bool staged = When == Early::shared;
   typename H::Fs own[held ? H::items : 1];
 
   __device__ __forceinline__ static typename H::P* slot(int i, int which) {
     extern __shared__ uint4 dynamic_smem[];
-    return reinterpret_cast<typename H::P*>(dynamic_smem) + (i * 2 + which) * Threads + threadIdx.x;
+    return reinterpret_cast<typename H::P*>(dynamic_smem) + (i * H::Fs::count + which) * Threads +
+           threadIdx.x;
+  }
+  template <typename E>
+  __device__ __forceinline__ void load(const H& h, const Operands<E>& row) {
+#pragma unroll
+    for (int i = 0; i < H::items; ++i) {
+      if constexpr (staged)
+        H::Fs::copy_from(row, h.pack(i), h.inside(i), [&](int which) { return slot(i, which); });
+      if constexpr (held)
+        if (h.inside(i)) own[i].load_from(row, h.pack(i));
+    }
   }
   template <typename E>
   __device__ __forceinline__ void before_rows(const H& h, const Operands<E>& call) {
-    if constexpr (fixed && (held || staged)) {
-#pragma unroll
-      for (int i = 0; i < H::items; ++i) {
-        if (!h.inside(i)) continue;
-        typename H::Fs f;
-        f.load_from(call, h.pack(i));
-        if constexpr (held) {
-          own[i] = f;
-        } else {
-          *slot(i, 0) = f.scale;
-          *slot(i, 1) = f.shift;
-        }
-      }
-    }
+    if constexpr (fixed) load(h, call);
   }
   template <typename E>
-  __device__ __forceinline__ void before_statistics(const H& h, const Operands<E>& row) {
-    if constexpr (!fixed && held) {
-#pragma unroll
-      for (int i = 0; i < H::items; ++i)
-        if (h.inside(i)) own[i].load_from(row, h.pack(i));
-    }
+  __device__ __forceinline__ void of_row(const H& h, const Operands<E>& row) {
+    if constexpr (!fixed) load(h, row);
+  }
+  __device__ __forceinline__ void before_results() const {
+    if constexpr (staged) wait_for_packs();
   }
   template <typename E>
   __device__ __forceinline__ typename H::Fs get(const H& h, const Operands<E>& row, int i) const {
@@ -371,8 +384,7 @@ struct FactorStore {
     } else {
       typename H::Fs f;
       if constexpr (staged) {
-        f.scale = *slot(i, 0);
-        f.shift = *slot(i, 1);
+        f.read([&](int which) { return slot(i, which); });
       } else {
         f.load_from(row, h.pack(i));
       }

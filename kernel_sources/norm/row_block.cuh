@@ -37,18 +37,25 @@ __device__ __forceinline__ void block_rows(const Operands<DTYPE>& call, int64 ro
   held.end = packs;
   const bool holds = worth_holding() & begin_with_lines<F>(call);
   int64 at = blockIdx.x;
-  held.template fetch<Hint(LOAD_HINT)>(call.at(at, ROW_SIZE), holds);
+  // One row: x is asked for first, then what scales and shifts it, and nothing later.
+  constexpr bool pinned = LOOP == 0 && EARLY == 2;
+  held.template fetch<Hint(LOAD_HINT), pinned>(call.at(at, ROW_SIZE), holds);
   FactorStore<Row, THREADS, Early(EARLY)> factors;
   factors.before_rows(held, call);
 
+  bool first = true;
   for (int turn = 0;; turn ^= 1) {
     const Operands<DTYPE> row = call.at(at, ROW_SIZE);
     at += gridDim.x;
     Row next = held;
     if (LOOP == 2 && at < rows) next.template fetch<Hint(LOAD_HINT)>(call.at(at, ROW_SIZE), holds);
-    factors.before_statistics(held, row);
+    if constexpr (pinned) {
+      factors.of_row(held, row);
+      loads_before(rows > 0);
+    }
     held.template settle<Hint(STORE_HINT)>(row, true);
     const Moments own = held.template moments<warp_size>(held.warp_count());
+    if constexpr (!pinned) factors.of_row(held, row);
     if (threadIdx.x % warp_size == 0) warps[turn][threadIdx.x / warp_size] = own;
     // Two rows leave no registers for its addresses later; one row is faster with it later.
     if constexpr (LOOP == 2) held.template let_go<Hint(LOAD_HINT)>(row, holds && held.leads());
@@ -57,6 +64,9 @@ __device__ __forceinline__ void block_rows(const Operands<DTYPE>& call, int64 ro
     const Normaliser n = normaliser<F::centred>(m, ROW_SIZE, EPS);
     // A branch of the whole block would keep the loads of factors behind it.
     if (LOOP != 2 && holds && held.leads()) held.template let_go<Hint(LOAD_HINT)>(row, true);
+    // The same branch keeps the loads of the next row before it, and so before the barrier.
+    if (F::modulated || first) factors.before_results();
+    first = false;
     held.template write<Hint(STORE_HINT)>(row, n, [&](int i) { return factors.get(held, row, i); });
     if (LOOP == 0 || at >= rows) return;
     if constexpr (LOOP == 2) {

@@ -53,7 +53,7 @@ __device__ __forceinline__ void cluster_rows(const Operands<DTYPE>& call, int64 
     at += gridDim.x / CLUSTER;
     Row next = held;
     if (LOOP == 2 && at < rows) next.template fetch<Hint(LOAD_HINT)>(call.at(at, ROW_SIZE));
-    factors.before_statistics(held, row);
+    factors.of_row(held, row);
     held.template settle<Hint(STORE_HINT)>(row, true);
     const Moments own = held.template moments<warp_size>(held.warp_count());
     if (threadIdx.x % warp_size == 0) warps[turn][threadIdx.x / warp_size] = own;
@@ -66,6 +66,7 @@ __device__ __forceinline__ void cluster_rows(const Operands<DTYPE>& call, int64 
     cluster_wait();
     const Moments m = merge<F::centred, CLUSTER>(slices[turn]);
     const Normaliser n = normaliser<F::centred>(m, ROW_SIZE, EPS);
+    factors.before_results();
     held.template write<Hint(STORE_HINT)>(row, n, [&](int i) { return factors.get(held, row, i); });
     if (LOOP == 0 || at >= rows) return;
     if constexpr (LOOP == 2) {

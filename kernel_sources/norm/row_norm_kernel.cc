@@ -127,7 +127,7 @@ bool RowNormKernel::can_run(const Config& config, const DeviceFacts& facts) cons
 
 std::int64_t RowNormKernel::factor_bytes(const Config& config) const {
   if (config["early"] != 2) return 0;
-  return 2 * held_packs(config) * config["threads"] * facts_.vec * size_of(facts_.dtype);
+  return factors() * held_packs(config) * config["threads"] * facts_.vec * size_of(facts_.dtype);
 }
 
 absl::StatusOr<LaunchShape> RowNormKernel::launch_shape(const Loaded& here,

@@ -109,8 +109,11 @@ class RowNormKernel : public Kernel {
     return launch_rows(stream, rows, args...);
   }
 
-  bool has_factors() const { return facts_.factors() > 0; }
-  // Shared memory that holds weight and bias where config["early"] is 2.
+  // Factors of a row: weight and bias, or scale, shift and gate.
+  std::int64_t factors() const {
+    return form_.adaptive ? 2 + std::int64_t{form_.gated} : facts_.factors();
+  }
+  // Shared memory that holds them where config["early"] is 2.
   std::int64_t factor_bytes(const Config& config) const;
 
  private:

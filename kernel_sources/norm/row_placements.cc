@@ -23,6 +23,15 @@ std::int64_t power_of_two_from(std::int64_t least) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(least)));
 }
 
+// A number of threads near `about` of which each has as many accesses as the others; else `about`.
+std::int64_t threads_near(std::int64_t about, std::int64_t packs) {
+  for (std::int64_t apart = 0; apart <= about / 2; apart += 32) {
+    if (packs % (about + apart) == 0) return about + apart;
+    if (packs % (about - apart) == 0) return about - apart;
+  }
+  return about;
+}
+
 // Blocks of `threads` that fill a multiprocessor as the defaults do.
 std::int64_t blocks_per_sm(std::int64_t threads) {
   return std::clamp<std::int64_t>(1024 / threads, 1, 8);
@@ -39,33 +48,34 @@ std::int64_t most_threads(int arch) {
   return arch == 86 || arch == 89 || arch == 120 ? 1536 : 2048;
 }
 
-// Threads for a row of more than 384 accesses, the blocks for which a multiprocessor's registers
-// must be enough, and whether a plain form's block takes one row: as measured (README.md).
+// Whether a block takes two rows of more than 384 accesses, as measured (README.md).
+bool takes_two(const RowForm& form, const RowFacts& row) {
+  return form.centred && !form.fused && !form.adaptive && size_of(row.dtype) == 2;
+}
+
+// Threads for such a row and the blocks for which a multiprocessor's registers must be enough.
 struct BlockShape {
   std::int64_t threads, blocks_per_sm;
-  bool one_row = false;
 };
-BlockShape block_shape(const RowForm& form, std::int64_t packs) {
-  const auto holding = [packs](std::int64_t held) {  // accesses a thread
-    const std::int64_t threads = std::min<std::int64_t>(1024, whole_warps(ceil_div(packs, held)));
-    return BlockShape{threads, blocks_per_sm(threads)};
+BlockShape block_shape(const RowForm& form, const RowFacts& row) {
+  const std::int64_t packs = row.packs();
+  const auto of = [](std::int64_t threads, std::int64_t most_blocks) {
+    return BlockShape{threads, std::min(most_blocks, blocks_per_sm(threads))};
   };
-  if (form.adaptive) return holding(1);
-  if (form.centred && form.fused) return holding(packs <= 512 ? 2 : 4);
-  if (form.centred) {
-    BlockShape shape = holding(4);
-    if (packs > 512) shape.blocks_per_sm = std::min<std::int64_t>(4, shape.blocks_per_sm);
-    return shape;
-  }
-  if (form.fused) {
-    if (packs <= 512) return {512, 4, true};
-    if (packs > 640 && packs <= 1024) return {whole_warps(ceil_div(packs * 5, 32)), 4};
-    return holding(4);
-  }
-  if (packs <= 512) return {128, 6, true};
-  if (packs < 1024) return {320, packs <= 640 ? 6 : 4, true};
-  if (packs < 2048) return {256, 4, true};
-  return holding(4);
+  const auto holding = [&](std::int64_t held, std::int64_t most_blocks) {  // accesses a thread
+    return of(std::min<std::int64_t>(1024, whole_warps(ceil_div(packs, held))), most_blocks);
+  };
+  // Small accesses can be so many that each thread has 8 at least.
+  const auto near = [&](std::int64_t about, std::int64_t most_blocks) {
+    const std::int64_t fewest = std::min<std::int64_t>(1024, whole_warps(packs / 8));
+    return of(fewest > about ? fewest : threads_near(about, packs), most_blocks);
+  };
+  if (form.adaptive) return holding(1, 8);
+  if (form.fused) return near(!form.centred && packs > 640 ? 512 : 256, 2);
+  if (takes_two(form, row)) return holding(4, packs > 512 ? 4 : 8);
+  if (form.centred) return near(256, 3);
+  if (packs > 512 && packs < 1024) return holding(4, 8);
+  return near(256, packs > 1024 ? 3 : 4);
 }
 
 // Measured on sm_90 and with accesses of 16 bytes alone.
@@ -154,33 +164,27 @@ Config BlockRows::default_config(const DeviceFacts& facts) const {
       config.set("blocks_per_sm", 8);
       config.set("load_hint", kKeep);
     }
-    if (!form().centred && !form().fused && packs <= 160 && has_factors()) {
+    if (!form().centred && !form().fused && packs <= 160 && factors() > 0) {
       config.set("threads", 64);
       config.set("early", 2);
+      config.set("load_hint", kKeep);
     }
     return config;
   }
-  const BlockShape shape = block_shape(form(), packs);
+  const BlockShape shape = block_shape(form(), row());
   config.set("threads", shape.threads);
   config.set("blocks_per_sm",
              std::min(shape.blocks_per_sm, most_threads(facts.arch) / shape.threads));
-  config.set("early", form().adaptive ? 1 : 0);
-  // Measured with whole tiles: others have no registers for it. One row of 2048 accesses and a
-  // residual takes 0.2 us longer.
-  const bool longest = form().fused && !form().centred && packs > 1024;
-  const bool holds = packs % shape.threads == 0 && !longest;
-  config.set("load_hint", holds ? hold_or(kKeep, row(), facts) : kKeep);
-  const bool plain = !form().fused && !form().adaptive;
-  if (form().fused && !form().centred && packs <= 512 && has_factors()) config.set("early", 2);
-  if (!plain || (!form().centred && row().bytes() >= kBlockBytes)) return config;
-  if (!shape.one_row) {
+  // Measured with whole tiles: others have no registers for it.
+  const bool whole = packs % shape.threads == 0;
+  config.set("load_hint", whole ? hold_or(kKeep, row(), facts) : kKeep);
+  if (takes_two(form(), row())) {
     config.set("loop", 2);
     config.set("rows_per_block", 2);
   }
-  if (!has_factors()) return config;
-  Config shared = config;
-  shared.set("early", 2);
-  return can_run(shared, facts) ? shared : config;
+  config.set("early", form().adaptive ? 1 : factors() > 0 ? 2 : 0);
+  if (!can_run(config, facts)) config.set("early", 0);
+  return config;
 }
 
 std::int64_t BlockRows::blocks(const Config& config, int sm_count, std::int64_t rows) const {
@@ -197,9 +201,9 @@ RowChoices BlockRows::choices(const DeviceFacts& /*facts*/) const {
                       {"early", {0, 1}},
                       {"load_hint", {kKeep, kStream, kHold}},
                       {"store_hint", {kKeep, kStream}},
-                      {"blocks_per_sm", {1, 2, 4, 8}},
+                      {"blocks_per_sm", {1, 2, 3, 4, 8}},
                       {"rows_per_block", {1, 2, 4}}};
-  if (has_factors()) lists[2].second.push_back(2);
+  if (factors() > 0) lists[2].second.push_back(2);
   return lists;
 }
 
@@ -242,7 +246,7 @@ RowChoices ClusterRows::choices(const DeviceFacts& /*facts*/) const {
                       {"load_hint", {kKeep, kStream}},
                       {"rows_per_block", {1, 4, 8, 16}},
                       {"blocks_per_sm", {1, 2}}};
-  if (has_factors()) lists[3].second.push_back(2);
+  if (factors() > 0) lists[3].second.push_back(2);
   return lists;
 }
 

@@ -44,7 +44,7 @@ __device__ __forceinline__ void warp_rows(const Operands<DTYPE>& call, int64 row
   }
   factors[0].before_rows(held[0], call);
 #pragma unroll
-  for (int r = 0; r < sets_of_factors; ++r) factors[r].before_statistics(held[r], row[r]);
+  for (int r = 0; r < sets_of_factors; ++r) factors[r].of_row(held[r], row[r]);
 #pragma unroll
   for (int r = 0; r < ROWS; ++r) {
     held[r].template settle<Hint(STORE_HINT)>(row[r], write[r]);

@@ -36,6 +36,10 @@ Program sets_program(const char* name, const SetsFacts& facts, const Config& con
                     {"PER_PIECE", facts.per_piece},
                     {"CONTIGUOUS", facts.contiguous},
                     {"SMALL", facts.small},
+                    {"HAS_WEIGHT", facts.has_weight},
+                    {"HAS_BIAS", facts.has_bias},
+                    {"HAS_RUNNING", facts.has_running},
+                    {"HAS_STATISTICS", facts.has_statistics},
                     {"THREADS", config["threads"]},
                     {"STORE_HINT", config["store_hint"]}}};
   return program;

@@ -29,6 +29,10 @@ struct SetsFacts {
   bool per_piece = false;         // every piece has its own weight and bias
   bool contiguous = false;        // a set's pieces follow each other without gaps
   bool small = false;             // all positions of elements fit 31 bits
+  bool has_weight = false;
+  bool has_bias = false;
+  bool has_running = false;     // moves running statistics
+  bool has_statistics = false;  // writes what is known of each set
 };
 
 // The host's copy of SetsCall in sets.cuh: both change together.

@@ -22,10 +22,14 @@ __device__ __forceinline__ void one_set(const SetsCall& call, int64 set, bool wr
   const Walk<int> walk(call, threadIdx.x);
   const int64 start = start_of(call, set);
   Tile<ITEMS, PACKS / THREADS> tile(PACKS);
-  tile.template fetch<Hint::stream>(call.x + start, walk);
-  const SetFactors factors(call, set);
-  const Running was(call, set, threadIdx.x == 0);
+  tile.fetch_set(call, start, walk);
+  // Values for all of a set are asked for once x has come, and before the barrier: asked for with x
+  // they hold up that of other warps (0.1 us, H200); those of pieces are many, and take longer.
+  SetFactors factors;
+  if constexpr (PER_PIECE) factors = SetFactors(call, set);
   Moments m = tile.moments();
+  if constexpr (!PER_PIECE) factors = SetFactors(call, set);
+  const Running was(call, set, threadIdx.x == 0);
   if constexpr (THREADS > warp_size) {
     Moments* const own = warps[turn][threadIdx.y];
     if (threadIdx.x % warp_size == 0) own[threadIdx.x / warp_size] = m;

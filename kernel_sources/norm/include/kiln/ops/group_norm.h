@@ -18,9 +18,12 @@ struct GroupNormCall {
   std::int64_t spatial = 1;   // the product of L
   std::int64_t groups = 1;    // divides C
   double eps = 1e-5;
+  bool has_weight = false;
+  bool has_bias = false;
   DType dtype = DType::float16;  // of every tensor
   int align = 16;                // bytes, at most 16: divides the addresses of x and y
-  KILN_CALL_SPEC(GroupNormCall, batch, channels, spatial, groups, eps, dtype, align)
+  KILN_CALL_SPEC(GroupNormCall, batch, channels, spatial, groups, eps, has_weight, has_bias, dtype,
+                 align)
 
   std::int64_t per_group() const { return channels / groups * spatial; }
 };
