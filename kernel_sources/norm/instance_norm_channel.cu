@@ -15,6 +15,19 @@ static_assert(SETS >= 1 && SETS <= 32 && SETS % INSTANCES == 0, "a block has who
 using namespace kiln;
 using namespace kiln::norm;
 
+namespace {
+
+// A barrier for each of the block's channels of several instances: 16 at most, as there are. What
+// was written to shared memory before one arrives can be read by whoever has waited.
+__device__ __forceinline__ void arrive(int channel) {
+  asm volatile("barrier.cta.arrive %0, %1;" ::"r"(channel), "n"(32 * INSTANCES) : "memory");
+}
+__device__ __forceinline__ void wait(int channel) {
+  asm volatile("barrier.cta.sync %0, %1;" ::"r"(channel), "n"(32 * INSTANCES) : "memory");
+}
+
+}  // namespace
+
 // `call`: its sets are the instances, its groups the channels; `part`: 1 / batch. Grid: SETS /
 // INSTANCES channels a block.
 extern "C" __global__ void __launch_bounds__(32 * SETS)
@@ -42,14 +55,17 @@ extern "C" __global__ void __launch_bounds__(32 * SETS)
     means[warp] = s.pivot + s.offset;
     variances[warp] = s.variance * call.unbias;
   }
-  __syncthreads();
-  // In the order of the batch and in double, as instance_norm_track does. By all, as that needs no
-  // branch and goes along with the results.
-  const float* const of_items = (threadIdx.x == 0 ? means : variances) + (warp - item);
+  // Nobody waits but the warp that moves the channel's statistics, once it has written its results.
+  const int of_channel = warp / INSTANCES;
+  if (item != 0) arrive(of_channel);
+  if (inside) give(tile, call.y + start, walk.again(), s, factors);
+  if (item != 0) return;
+  if constexpr (INSTANCES > 1) wait(of_channel);
+  if (!moves) return;
+  // In the order of the batch and in double, as instance_norm_track does.
+  const float* const of_items = (threadIdx.x == 0 ? means : variances) + warp;
   double sum = 0;
 #pragma unroll
   for (int b = 0; b < INSTANCES; ++b) sum += b < batch ? of_items[b] : 0.f;
-  if (!inside) return;
-  give(tile, call.y + start, walk.again(), s, factors);
-  if (moves) running[channel] = moved(call, static_cast<float>(sum * part), was);
+  running[channel] = moved(call, static_cast<float>(sum * part), was);
 }

@@ -32,11 +32,6 @@ std::int64_t threads_near(std::int64_t about, std::int64_t packs) {
   return about;
 }
 
-// Blocks of `threads` that fill a multiprocessor as the defaults do.
-std::int64_t blocks_per_sm(std::int64_t threads) {
-  return std::clamp<std::int64_t>(1024 / threads, 1, 8);
-}
-
 std::int64_t grid_of_loop(const Config& config, std::int64_t resident, std::int64_t rows) {
   if (config["loop"] == 0) return rows;
   return std::max(
@@ -48,34 +43,36 @@ std::int64_t most_threads(int arch) {
   return arch == 86 || arch == 89 || arch == 120 ? 1536 : 2048;
 }
 
-// Whether a block takes two rows of more than 384 accesses, as measured (README.md).
-bool takes_two(const RowForm& form, const RowFacts& row) {
-  return form.centred && !form.fused && !form.adaptive && size_of(row.dtype) == 2;
-}
-
-// Threads for such a row and the blocks for which a multiprocessor's registers must be enough.
+// How blocks take rows of more than 384 accesses, as measured (README.md).
 struct BlockShape {
-  std::int64_t threads, blocks_per_sm;
+  std::int64_t threads, blocks_per_sm;  // for so many a multiprocessor's registers must be enough
+  bool two_rows = false;                // each, one after the other
 };
-BlockShape block_shape(const RowForm& form, const RowFacts& row) {
+BlockShape block_shape(const RowForm& form, const RowFacts& row, int arch) {
   const std::int64_t packs = row.packs();
-  const auto of = [](std::int64_t threads, std::int64_t most_blocks) {
-    return BlockShape{threads, std::min(most_blocks, blocks_per_sm(threads))};
+  const auto of = [](std::int64_t threads, std::int64_t most_blocks, std::int64_t resident = 1024) {
+    return BlockShape{threads, std::clamp<std::int64_t>(resident / threads, 1, most_blocks)};
   };
   const auto holding = [&](std::int64_t held, std::int64_t most_blocks) {  // accesses a thread
     return of(std::min<std::int64_t>(1024, whole_warps(ceil_div(packs, held))), most_blocks);
   };
-  // Small accesses can be so many that each thread has 8 at least.
-  const auto near = [&](std::int64_t about, std::int64_t most_blocks) {
+  const auto near = [&](std::int64_t about, std::int64_t most_blocks,
+                        std::int64_t resident = 1024) {
+    // Small accesses can be so many that each thread has 8 at least.
     const std::int64_t fewest = std::min<std::int64_t>(1024, whole_warps(packs / 8));
-    return of(fewest > about ? fewest : threads_near(about, packs), most_blocks);
+    return of(fewest > about ? fewest : threads_near(about, packs), most_blocks, resident);
   };
-  if (form.adaptive) return holding(1, 8);
+  if (form.adaptive) return holding(1, 2);
   if (form.fused) return near(!form.centred && packs > 640 ? 512 : 256, 2);
-  if (takes_two(form, row)) return holding(4, packs > 512 ? 4 : 8);
-  if (form.centred) return near(256, 3);
+  if (form.centred) {
+    BlockShape two = holding(4, packs > 512 ? 4 : 8);
+    two.two_rows = true;
+    // Other programs for two spill.
+    const bool fits = arch == 90 && packs % two.threads == 0 && size_of(row.dtype) == 2;
+    return fits ? two : near(256, packs > 1536 ? 2 : 3, 768);
+  }
   if (packs > 512 && packs < 1024) return holding(4, 8);
-  return near(256, packs > 1024 ? 3 : 4);
+  return near(256, 4, packs > 1024 ? 768 : 1024);
 }
 
 // Measured on sm_90 and with accesses of 16 bytes alone.
@@ -159,30 +156,34 @@ Config BlockRows::default_config(const DeviceFacts& facts) const {
                 {"blocks_per_sm", 1},
                 {"rows_per_block", 1}};
   if (packs <= 384) {
+    const bool few = packs <= 160;
     if (form().adaptive && size_of(row().dtype) == 2) {
-      config.set("threads", 128);
-      config.set("blocks_per_sm", 8);
-      config.set("load_hint", kKeep);
+      const std::int64_t held = few ? 1 : form().gated ? 2 : 3;
+      const std::int64_t threads = std::max<std::int64_t>(128, whole_warps(ceil_div(packs, held)));
+      config.set("threads", threads);
+      config.set("blocks_per_sm", few ? 8 : 1024 / threads);
+      if (!few) config.set("load_hint", kKeep);
     }
-    if (!form().centred && !form().fused && packs <= 160 && factors() > 0) {
-      config.set("threads", 64);
+    if (form().fused && few) config.set("threads", 64);
+    if (!form().centred && !form().fused && few && factors() > 0) {
+      config.set("threads", packs > 128 ? whole_warps(packs) : 64);
+      config.set("blocks_per_sm", packs > 128 ? 8 : 1);
       config.set("early", 2);
-      config.set("load_hint", kKeep);
     }
     return config;
   }
-  const BlockShape shape = block_shape(form(), row());
+  const BlockShape shape = block_shape(form(), row(), facts.arch);
   config.set("threads", shape.threads);
   config.set("blocks_per_sm",
              std::min(shape.blocks_per_sm, most_threads(facts.arch) / shape.threads));
   // Measured with whole tiles: others have no registers for it.
   const bool whole = packs % shape.threads == 0;
   config.set("load_hint", whole ? hold_or(kKeep, row(), facts) : kKeep);
-  if (takes_two(form(), row())) {
+  if (shape.two_rows) {
     config.set("loop", 2);
     config.set("rows_per_block", 2);
   }
-  config.set("early", form().adaptive ? 1 : factors() > 0 ? 2 : 0);
+  config.set("early", form().adaptive ? !form().gated : factors() > 0 ? 2 : 0);
   if (!can_run(config, facts)) config.set("early", 0);
   return config;
 }
