@@ -76,7 +76,7 @@ __device__ __forceinline__ void give(const Operands<DTYPE>& row, const Normalise
     }
   }
   factors.before_rows(t, row);
-  factors.before_statistics(t, row);
+  factors.of_row(t, row);
   t.template write<Hint(STORE_HINT)>(row, n, [&](int i) { return factors.get(t, row, i); });
 }
 

@@ -28,17 +28,16 @@ __device__ __forceinline__ void warp_rows(const Operands<DTYPE>& call, int64 row
   bool write[ROWS];
   FactorStore<OfRow, THREADS, Early(EARLY)> factors[sets_of_factors];
   Normaliser n[ROWS];
-  const int64 first =
-      static_cast<int64>(blockIdx.x) * (teams * ROWS) + static_cast<int>(threadIdx.x) / LANES;
+  const int64 first = static_cast<int64>(blockIdx.x) * (teams * ROWS) + threadIdx.x / LANES;
+  // Past the last row teams compute one again and write nothing: every lane must take part in the
+  // shuffles.
+  const Operands<DTYPE> base = call.at(first < rows ? first : 0, ROW_SIZE);
 #pragma unroll
   for (int r = 0; r < ROWS; ++r) {
-    // Past the last row teams compute it again and write nothing: every lane must take part in the
-    // shuffles.
-    const int64 wanted = first + r * teams;
-    write[r] = wanted < rows;
-    row[r] = call.at(write[r] ? wanted : rows - 1, ROW_SIZE);
+    write[r] = first + r * teams < rows;
+    row[r] = base.at(write[r] ? r * teams : 0, ROW_SIZE);
     held[r].base = 0;
-    held[r].first = static_cast<int>(threadIdx.x) % LANES;
+    held[r].first = static_cast<int>(threadIdx.x % LANES);
     held[r].end = packs;
     held[r].template fetch<Hint(LOAD_HINT)>(row[r]);
   }
