@@ -102,9 +102,9 @@ Config WarpRows::default_config(const DeviceFacts& facts) const {
   if (!form().centred && !form().fused && packs <= 32) {
     lanes = std::min<std::int64_t>(16, power_of_two_from(packs));
     rows = packs > 16 ? 2 : 4;
-    if (packs > 16) load_hint = hold_or(load_hint, row(), facts);
+    if (packs >= 8) load_hint = hold_or(load_hint, row(), facts);
   }
-  return {{"threads", packs > 16 ? 64 : 128},
+  return {{"threads", packs > 16 || rows > 1 ? 64 : 128},
           {"lanes", lanes},
           {"rows", rows},
           {"early", ceil_div(packs, lanes) <= 4 ? 1 : 0},

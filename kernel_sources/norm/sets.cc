@@ -69,10 +69,13 @@ int access_width(DType dtype, std::int64_t piece, int align) {
 
 Config WideSets::with_threads(std::int64_t threads) const {
   threads = whole_warps(threads);
+  const std::int64_t items = ceil_div(packs_, threads);
   // A warp alone needs no barrier: several share a block, so that a multiprocessor has enough.
   return {{"threads", threads},
-          {"items", ceil_div(packs_, threads)},
-          {"sets", threads == 32 ? 8 : 1},
+          {"items", items},
+          {"sets", threads > 32 ? 1
+                   : items > 4  ? 4
+                                : 8},
           {"store_hint", kKeep}};
 }
 

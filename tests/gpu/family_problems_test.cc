@@ -26,33 +26,33 @@ struct OpResult {
   std::set<std::string> keys;
 };
 
-TEST(FamilyProblemsTest, EveryProblemIsRightOnTheDevice) {
+class FamilyProblemsTest : public ::testing::TestWithParam<Family> {};
+
+TEST_P(FamilyProblemsTest, EveryProblemIsRightOnTheDevice) {
   KILN_NEEDS_GPU();
+  const std::string& name = GetParam().name;
   TempDir folder;
   Runtime runtime(in_tree_options(folder.path() + "/cache"));
   std::map<std::string, OpResult> results;
-  for (const Family& family : families_with_problems()) {
-    const std::string& name = family.name;
-    const auto lines = problems_of(runtime, family);
-    ASSERT_THAT(lines, is_ok());
-    for (const internal::CallLine& line : *lines) {
-      // Calls for benches alone: up to 2^28 elements, minutes and gigabytes for a reference in
-      // double.
-      if (line.call.tags == std::vector<std::string>{"perf"}) continue;
-      const auto report =
-          cli::run_call(runtime, line.call, Device{DeviceType::cuda(), 0}, cli::RunOptions());
-      ASSERT_THAT(report, is_ok()) << name << ":" << line.line;
-      OpResult& result = results[line.call.op];
-      ++result.calls;
-      result.worst_steps = std::max(result.worst_steps, report->worst.max_steps);
-      result.tolerance = report->tolerance;
-      for (const auto& kernel : report->kernels) result.keys.insert(kernel.chosen);
-      EXPECT_LE(report->worst.max_steps, report->tolerance)
-          << name << ":" << line.line << ": " << report->worst_tensor << "[" << report->worst.where
-          << "]: got " << report->worst.got << ", want " << report->worst.want << ", served by "
-          << report->kernels.front().chosen;
-      EXPECT_EQ(report->failure, "") << name << ":" << line.line;
-    }
+  const auto lines = problems_of(runtime, GetParam());
+  ASSERT_THAT(lines, is_ok());
+  for (const internal::CallLine& line : *lines) {
+    // Calls for benches alone: up to 2^28 elements, minutes and gigabytes for a reference in
+    // double.
+    if (line.call.tags == std::vector<std::string>{"perf"}) continue;
+    const auto report =
+        cli::run_call(runtime, line.call, Device{DeviceType::cuda(), 0}, cli::RunOptions());
+    ASSERT_THAT(report, is_ok()) << name << ":" << line.line;
+    OpResult& result = results[line.call.op];
+    ++result.calls;
+    result.worst_steps = std::max(result.worst_steps, report->worst.max_steps);
+    result.tolerance = report->tolerance;
+    for (const auto& kernel : report->kernels) result.keys.insert(kernel.chosen);
+    EXPECT_LE(report->worst.max_steps, report->tolerance)
+        << name << ":" << line.line << ": " << report->worst_tensor << "[" << report->worst.where
+        << "]: got " << report->worst.got << ", want " << report->worst.want << ", served by "
+        << report->kernels.front().chosen;
+    EXPECT_EQ(report->failure, "") << name << ":" << line.line;
   }
   for (const auto& [op, result] : results) {
     std::string keys;
@@ -61,6 +61,10 @@ TEST(FamilyProblemsTest, EveryProblemIsRightOnTheDevice) {
                 result.calls, result.worst_steps, result.tolerance, keys.c_str());
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Families, FamilyProblemsTest,
+                         ::testing::ValuesIn(families_with_problems()),
+                         [](const auto& tested) { return tested.param.name; });
 
 }  // namespace
 }  // namespace kiln::testing
