@@ -1,11 +1,14 @@
 // The constants of a row normalization's program, and what each may be. Included first by every .cu
 // of the family.
 //
-//   DTYPE      element type of every tensor       ROW_SIZE   elements of a row       EPS   added to
-//   the variance VEC        elements of an access              THREADS    threads of a block EARLY
-//   kiln::norm::Early, when what multiplies the result is loaded LOAD_HINT, STORE_HINT kiln::Hint
-//   of x (and residual), and of what is written HAS_WEIGHT, HAS_BIAS                          forms
-//   with weight and bias; 0 where the form has none
+//   DTYPE                  element type of every tensor
+//   ROW_SIZE               elements of a row
+//   EPS                    added to the variance
+//   VEC                    elements of an access
+//   THREADS                threads of a block
+//   EARLY                  kiln::norm::Early, when what multiplies the result is loaded
+//   LOAD_HINT, STORE_HINT  kiln::Hint of x (and residual), and of what is written
+//   HAS_WEIGHT, HAS_BIAS   forms with weight and bias; 0 where the form has none
 #pragma once
 
 #include "kernel_sources/device/dtype.cuh"

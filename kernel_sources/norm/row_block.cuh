@@ -55,6 +55,7 @@ __device__ __forceinline__ void block_rows(const Operands<DTYPE>& call, int64 ro
     }
     held.template settle<Hint(STORE_HINT)>(row, true);
     const Moments own = held.template moments<warp_size>(held.warp_count());
+    // Once x has come: asked for with x, scale and shift hold up that of other blocks.
     if constexpr (!pinned) factors.of_row(held, row);
     if (threadIdx.x % warp_size == 0) warps[turn][threadIdx.x / warp_size] = own;
     // Two rows leave no registers for its addresses later; one row is faster with it later.
@@ -62,9 +63,10 @@ __device__ __forceinline__ void block_rows(const Operands<DTYPE>& call, int64 ro
     __syncthreads();
     const Moments m = merge<F::centred, THREADS / warp_size, to_mean>(warps[turn]);
     const Normaliser n = normaliser<F::centred>(m, ROW_SIZE, EPS);
-    // A branch of the whole block would keep the loads of factors behind it.
+    // Of the threads that let go: a branch of the whole block would keep loads of factors behind
+    // it.
     if (LOOP != 2 && holds && held.leads()) held.template let_go<Hint(LOAD_HINT)>(row, true);
-    // The same branch keeps the loads of the next row before it, and so before the barrier.
+    // A branch, which also keeps the compiler from putting off the loads of the next row.
     if (F::modulated || first) factors.before_results();
     first = false;
     held.template write<Hint(STORE_HINT)>(row, n, [&](int i) { return factors.get(held, row, i); });

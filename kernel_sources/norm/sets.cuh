@@ -15,9 +15,10 @@
 //   PER_PIECE  1: every piece has its own weight and bias (group norm); 0: they belong to the set
 //   CONTIGUOUS 1: a set's pieces follow each other without gaps; 0: they may lie apart
 //   STORE_HINT kiln::Hint of what is written
-//   HAS_WEIGHT, HAS_BIAS, HAS_RUNNING   1: the call has them; HAS_RUNNING: running statistics,
-//   which it moves HAS_STATISTICS 1: what a call knows of its sets is written, where there is a
-//   place for it SMALL      1: all positions of elements fit 31 bits, so that none is divided in 64
+//   SMALL      1: all positions of elements fit 31 bits, so that none is divided in 64
+//   HAS_WEIGHT, HAS_BIAS   1: the call has them
+//   HAS_RUNNING            1: the call has running statistics, and moves them
+//   HAS_STATISTICS         1: the call may ask for mean, rstd and variance of its sets
 #pragma once
 
 #include "kernel_sources/device/dtype.cuh"

@@ -142,13 +142,13 @@ TEST_F(NormLaunchTest, AWarpsTeamsShareABlock) {
               is_ok());  // 16 accesses: 8 lanes, 16 rows a block
   EXPECT_EQ(block(), 128u);
   EXPECT_EQ(grid(), 3u);
-  // 16 lanes, 4 rows each: 32 rows a block.
+  // 16 lanes, 4 rows each: 16 rows a block.
   ASSERT_THAT(make<RMSNormFwdInterface>(kForms[1], "rms_norm_warp", 128)
                   .forward(Stream{}, rows_at(1, 33, 128, 128), factor_at(2, 128),
                            rows_at(3, 33, 128, 128), nullptr),
               is_ok());
-  EXPECT_EQ(block(), 128u);
-  EXPECT_EQ(grid(), 2u);
+  EXPECT_EQ(block(), 64u);
+  EXPECT_EQ(grid(), 3u);
 }
 
 TEST_F(NormLaunchTest, ABlockTakesTwoRowsOnceTheDeviceIsFull) {
