@@ -24,8 +24,7 @@ template <class K>
 Entry<K> batch_norm_entry(const BatchNormCall& c) {
   const int vec = access_width(c);
   return Entry<K>(c.dtype, vec, c.batch == 1, are_small(c.channels * c.per_channel()),
-                  c.per_channel() / vec, c.eps, c.momentum, c.has_weight, c.has_bias, c.tracks,
-                  c.has_statistics);
+                  c.per_channel() / vec, c.eps, c.momentum, c.has_weight, c.has_bias, c.tracks);
 }
 template <class K>
 Entry<K> instance_norm_entry(const BatchNormCall& c) {
@@ -45,10 +44,9 @@ template <class Way>
 class BatchNormTrainKernel : public SetsKernel<Way>, public BatchNormTrainFwdInterface {
  public:
   BatchNormTrainKernel(DType dtype, int vec, bool contiguous, bool small, std::int64_t packs,
-                       double eps, double momentum, bool has_weight, bool has_bias, bool tracks,
-                       bool has_statistics)
+                       double eps, double momentum, bool has_weight, bool has_bias, bool tracks)
       : SetsKernel<Way>({dtype, DType::float32, vec, false, contiguous, small, has_weight, has_bias,
-                         tracks, has_statistics},
+                         tracks, true},
                         packs, eps, momentum) {}
   absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& running_mean,
                        const Tensor& running_var, const Tensor& weight, const Tensor& bias,

@@ -58,7 +58,6 @@ absl::StatusOr<std::vector<KernelCall>> BatchNormFwdOp::plan_call(const CallArgs
   call.tracks = training_ && args.inputs[1].has_value();
   call.has_weight = args.inputs[3].has_value();
   call.has_bias = args.inputs[4].has_value();
-  call.has_statistics = args.outputs[1].has_value() || args.outputs[2].has_value();
   call.align = std::min(args.inputs[0]->alignment, args.outputs[0]->alignment);
   if (training_ && call.per_channel() == 1) {
     return absl::InvalidArgumentError(

@@ -60,7 +60,11 @@ extern "C" __global__ void __launch_bounds__(32 * SETS)
   if (item != 0) arrive(of_channel);
   if (inside) give(tile, call.y + start, walk.again(), s, factors);
   if (item != 0) return;
-  if constexpr (INSTANCES > 1) wait(of_channel);
+  if constexpr (INSTANCES > 1) {
+    wait(of_channel);
+  } else {
+    __syncwarp();
+  }
   if (!moves) return;
   // In the order of the batch and in double, as instance_norm_track does.
   const float* const of_items = (threadIdx.x == 0 ? means : variances) + warp;

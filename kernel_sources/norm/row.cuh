@@ -339,8 +339,8 @@ struct Held {
 // When what multiplies and shifts the result is loaded.
 enum class Early : int {
   late = 0,       // after the statistics, pack by pack: fewest registers
-  registers = 1,  // before their barrier; weight and bias once for all rows of the block
-  shared = 2,     // copied to shared memory while x is on its way; each thread reads back its own
+  registers = 1,  // before the statistics' barrier; weight and bias once for all rows of the block
+  shared = 2,     // the same, copied to shared memory; each thread reads back its own
 };
 
 // Bytes of dynamic shared memory that Early::shared needs: THREADS * Items packs for each factor.

@@ -23,11 +23,15 @@ std::int64_t power_of_two_from(std::int64_t least) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(least)));
 }
 
-// A number of threads near `about` of which each has as many accesses as the others; else `about`.
+// A number of threads near `about` of which each has as many accesses as the others, at most 8;
+// else `about`.
 std::int64_t threads_near(std::int64_t about, std::int64_t packs) {
+  const auto even = [packs](std::int64_t threads) {
+    return packs % threads == 0 && packs / threads <= 8;
+  };
   for (std::int64_t apart = 0; apart <= about / 2; apart += 32) {
-    if (packs % (about + apart) == 0) return about + apart;
-    if (packs % (about - apart) == 0) return about - apart;
+    if (even(about + apart)) return about + apart;
+    if (even(about - apart)) return about - apart;
   }
   return about;
 }
@@ -41,6 +45,26 @@ std::int64_t grid_of_loop(const Config& config, std::int64_t resident, std::int6
 // Threads that a multiprocessor has room for.
 std::int64_t most_threads(int arch) {
   return arch == 86 || arch == 89 || arch == 120 ? 1536 : 2048;
+}
+
+// What is other than `config` in blocks for rows of at most 384 accesses, as measured (README.md).
+Config for_short_rows(const RowForm& form, const RowFacts& row, bool has_factors, Config config) {
+  const std::int64_t packs = row.packs();
+  const bool few = packs <= 160;
+  if (form.adaptive && size_of(row.dtype) == 2) {
+    const std::int64_t held = few ? 1 : form.gated ? 2 : 3;  // accesses a thread
+    const std::int64_t threads = std::max<std::int64_t>(128, whole_warps(ceil_div(packs, held)));
+    config.set("threads", threads);
+    config.set("blocks_per_sm", few ? 8 : 1024 / threads);
+    if (!few) config.set("load_hint", kKeep);
+  }
+  if (form.fused && few) config.set("threads", 64);
+  if (!form.centred && !form.fused && few && has_factors) {
+    config.set("threads", packs > 128 ? whole_warps(packs) : 64);
+    config.set("blocks_per_sm", packs > 128 ? 8 : 1);
+    config.set("early", 2);
+  }
+  return config;
 }
 
 // How blocks take rows of more than 384 accesses, as measured (README.md).
@@ -58,7 +82,7 @@ BlockShape block_shape(const RowForm& form, const RowFacts& row, int arch) {
   };
   const auto near = [&](std::int64_t about, std::int64_t most_blocks,
                         std::int64_t resident = 1024) {
-    // Small accesses can be so many that each thread has 8 at least.
+    // Small accesses can be many: about 8 a thread, no more.
     const std::int64_t fewest = std::min<std::int64_t>(1024, whole_warps(packs / 8));
     return of(fewest > about ? fewest : threads_near(about, packs), most_blocks, resident);
   };
@@ -155,23 +179,7 @@ Config BlockRows::default_config(const DeviceFacts& facts) const {
                 {"store_hint", kKeep},
                 {"blocks_per_sm", 1},
                 {"rows_per_block", 1}};
-  if (packs <= 384) {
-    const bool few = packs <= 160;
-    if (form().adaptive && size_of(row().dtype) == 2) {
-      const std::int64_t held = few ? 1 : form().gated ? 2 : 3;
-      const std::int64_t threads = std::max<std::int64_t>(128, whole_warps(ceil_div(packs, held)));
-      config.set("threads", threads);
-      config.set("blocks_per_sm", few ? 8 : 1024 / threads);
-      if (!few) config.set("load_hint", kKeep);
-    }
-    if (form().fused && few) config.set("threads", 64);
-    if (!form().centred && !form().fused && few && factors() > 0) {
-      config.set("threads", packs > 128 ? whole_warps(packs) : 64);
-      config.set("blocks_per_sm", packs > 128 ? 8 : 1);
-      config.set("early", 2);
-    }
-    return config;
-  }
+  if (packs <= 384) return for_short_rows(form(), row(), factors() > 0, std::move(config));
   const BlockShape shape = block_shape(form(), row(), facts.arch);
   config.set("threads", shape.threads);
   config.set("blocks_per_sm",
@@ -184,7 +192,8 @@ Config BlockRows::default_config(const DeviceFacts& facts) const {
     config.set("rows_per_block", 2);
   }
   config.set("early", form().adaptive ? !form().gated : factors() > 0 ? 2 : 0);
-  if (!can_run(config, facts)) config.set("early", 0);
+  // What waits in shared memory must leave room for the other blocks.
+  if (config["blocks_per_sm"] * smem_bytes(config) > facts.smem_budget) config.set("early", 0);
   return config;
 }
 

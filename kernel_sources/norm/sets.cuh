@@ -304,7 +304,7 @@ struct SetFactors {
     const int64 first = PER_PIECE ? group * call.pieces : group;
     if constexpr (HAS_WEIGHT) weight = call.weight + first;
     if constexpr (HAS_BIAS) bias = call.bias + first;
-    load(0);
+    if constexpr (!PER_PIECE) load(0);
   }
   __device__ __forceinline__ void load(int64 piece) {
     if constexpr (HAS_WEIGHT) scale = value_if(true, weight + piece);

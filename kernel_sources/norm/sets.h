@@ -32,7 +32,7 @@ struct SetsFacts {
   bool has_weight = false;
   bool has_bias = false;
   bool has_running = false;     // moves running statistics
-  bool has_statistics = false;  // writes what is known of each set
+  bool has_statistics = false;  // may be asked for what is known of each set
 };
 
 // The host's copy of SetsCall in sets.cuh: both change together.

@@ -24,7 +24,8 @@ __device__ __forceinline__ void one_set(const SetsCall& call, int64 set, bool wr
   Tile<ITEMS, PACKS / THREADS> tile(PACKS);
   tile.fetch_set(call, start, walk);
   // Values for all of a set are asked for once x has come, and before the barrier: asked for with x
-  // they hold up that of other warps (0.1 us, H200); those of pieces are many, and take longer.
+  // they hold up that of other warps (0.1 us, H200). Where those of pieces are is found while x
+  // comes.
   SetFactors factors;
   if constexpr (PER_PIECE) factors = SetFactors(call, set);
   Moments m = tile.moments();

@@ -1,5 +1,5 @@
 // Row norms in their default configurations need no local memory: what a block holds of its row
-// stays in registers, on every kind of board and for every length, whole tiles or not.
+// stays in registers, on every kind of board, for lengths with whole tiles and without.
 #include "cache/artifact.h"
 #include "jit/metadata.h"
 #include "runtime/boards.h"

@@ -184,6 +184,24 @@ TEST_F(BatchNormDispatchTest, StatisticsAreOutputsOfTrainingOnly) {
   EXPECT_THAT(std::string(wrong.status().message()), HasSubstr("mean exists only with training"));
 }
 
+// A recorded call does not say which outputs were left out, and must make what was run; which
+// inputs a call has, it says, and programs differ by it.
+TEST_F(BatchNormDispatchTest, TheIdentityHoldsWhichInputsACallHasAndNotWhichOutputs) {
+  const ArgSpec x = arg(DType::float16, {4, 8, 3}), c = arg(DType::float32, {8});
+  const auto identity = [&](const std::vector<std::optional<ArgSpec>>& inputs, bool statistics) {
+    const std::optional<ArgSpec> out = statistics ? std::optional<ArgSpec>(c) : std::nullopt;
+    const auto planned = tools::explain_call(*train_, {inputs, {x, out, out}}, DeviceType::cuda(),
+                                             *reference_facts(90), false);
+    EXPECT_THAT(planned, is_ok());
+    return planned->at(0).identity;
+  };
+  const BuildIdentity bare = identity({x, {}, {}, {}, {}}, false);
+  EXPECT_EQ(bare, identity({x, {}, {}, {}, {}}, true));
+  EXPECT_NE(bare, identity({x, c, c, {}, {}}, false));
+  EXPECT_NE(bare, identity({x, {}, {}, c, {}}, false));
+  EXPECT_NE(bare, identity({x, {}, {}, {}, c}, false));
+}
+
 TEST_F(BatchNormDispatchTest, EmptyInputsCallNoKernel) {
   const CallArgs args{{arg(DType::float16, {0, 8, 3}), {}, {}, {}, {}},
                       {arg(DType::float16, {0, 8, 3}), {}, {}}};

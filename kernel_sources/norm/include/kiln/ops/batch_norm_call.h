@@ -19,11 +19,10 @@ struct BatchNormCall {
   bool tracks = false;    // moves running statistics (training, where a call has them)
   bool has_weight = false;
   bool has_bias = false;
-  bool has_statistics = false;   // writes the mean or rstd of each channel (batch norm, training)
   DType dtype = DType::float16;  // of x and y
   int align = 16;                // bytes, at most 16: divides the addresses of x and y
   KILN_CALL_SPEC(BatchNormCall, batch, channels, spatial, eps, momentum, tracks, has_weight,
-                 has_bias, has_statistics, dtype, align)
+                 has_bias, dtype, align)
 
   std::int64_t per_channel() const { return batch * spatial; }
 };
