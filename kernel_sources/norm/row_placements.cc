@@ -192,8 +192,14 @@ Config BlockRows::default_config(const DeviceFacts& facts) const {
     config.set("rows_per_block", 2);
   }
   config.set("early", form().adaptive ? !form().gated : factors() > 0 ? 2 : 0);
-  // What waits in shared memory must leave room for the other blocks.
-  if (config["blocks_per_sm"] * smem_bytes(config) > facts.smem_budget) config.set("early", 0);
+  // What waits in shared memory must leave room for a second block, where there is to be one.
+  const std::int64_t blocks = config["blocks_per_sm"];
+  const std::int64_t room = facts.smem_budget / std::max<std::int64_t>(1, smem_bytes(config));
+  if (room < std::min<std::int64_t>(2, blocks)) {
+    config.set("early", 0);
+  } else {
+    config.set("blocks_per_sm", std::min(blocks, room));
+  }
   return config;
 }
 
