@@ -45,8 +45,15 @@ class BatchNormTrainKernel : public SetsKernel<Way>, public BatchNormTrainFwdInt
  public:
   BatchNormTrainKernel(DType dtype, int vec, bool contiguous, bool small, std::int64_t packs,
                        double eps, double momentum, bool has_weight, bool has_bias, bool tracks)
-      : SetsKernel<Way>({dtype, DType::float32, vec, false, contiguous, small, has_weight, has_bias,
-                         tracks, true},
+      : SetsKernel<Way>({.dtype = dtype,
+                         .factor = DType::float32,
+                         .vec = vec,
+                         .contiguous = contiguous,
+                         .small = small,
+                         .has_weight = has_weight,
+                         .has_bias = has_bias,
+                         .has_running = tracks,
+                         .has_statistics = true},
                         packs, eps, momentum) {}
   absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& running_mean,
                        const Tensor& running_var, const Tensor& weight, const Tensor& bias,
@@ -83,9 +90,15 @@ class InstanceNormTrainKernel : public SetsKernel<Way>, public InstanceNormTrain
  public:
   InstanceNormTrainKernel(DType dtype, int vec, bool small, std::int64_t packs, double eps,
                           double momentum, bool has_weight, bool has_bias, bool tracks)
-      : SetsKernel<Way>(
-            {dtype, dtype, vec, false, true, small, has_weight, has_bias, false, tracks}, packs,
-            eps, momentum),
+      : SetsKernel<Way>({.dtype = dtype,
+                         .factor = dtype,
+                         .vec = vec,
+                         .contiguous = true,
+                         .small = small,
+                         .has_weight = has_weight,
+                         .has_bias = has_bias,
+                         .has_statistics = tracks},  // for InstanceNormTrack
+                        packs, eps, momentum),
         momentum_(momentum) {}
   std::vector<Kernel*> kernels() override { return {this, &track_}; }
   absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& running_mean,
@@ -124,7 +137,14 @@ class GroupNormKernel : public SetsKernel<Way>, public GroupNormFwdInterface {
  public:
   GroupNormKernel(DType dtype, int vec, bool small, std::int64_t packs, std::int64_t groups,
                   double eps, bool has_weight, bool has_bias)
-      : SetsKernel<Way>({dtype, dtype, vec, true, true, small, has_weight, has_bias, false, false},
+      : SetsKernel<Way>({.dtype = dtype,
+                         .factor = dtype,
+                         .vec = vec,
+                         .per_piece = true,
+                         .contiguous = true,
+                         .small = small,
+                         .has_weight = has_weight,
+                         .has_bias = has_bias},
                         packs, eps, 0),
         groups_(groups) {}
   absl::Status forward(const Stream& stream, const Tensor& x, const Tensor& weight,

@@ -16,7 +16,14 @@ class InstanceNormChannelKernel final : public Kernel, public InstanceNormTrainF
   // `instances`: a power of two, no less than the batch.
   InstanceNormChannelKernel(DType dtype, int vec, std::int64_t packs, std::int64_t instances,
                             double eps, double momentum, bool has_weight, bool has_bias)
-      : facts_{dtype, dtype, vec, false, true, true, has_weight, has_bias, true, false},
+      : facts_{.dtype = dtype,
+               .factor = dtype,
+               .vec = vec,
+               .contiguous = true,
+               .small = true,
+               .has_weight = has_weight,
+               .has_bias = has_bias,
+               .has_running = true},
         packs_(packs),
         instances_(instances),
         eps_(eps),

@@ -109,16 +109,14 @@ struct QueuedPart {
 #pragma unroll
     for (int i = 0; i < items; ++i) {
       if (!held.inside(i)) continue;
-      typename QueuedRow<F>::Fs f;
-      f.load_from(call, held.pack(i));
-      if constexpr (HAS_WEIGHT) *kept(0, i) = f.scale;
-      if constexpr (HAS_BIAS) *kept(HAS_WEIGHT, i) = f.shift;
+      using Fs = typename QueuedRow<F>::Fs;
+      Fs::each(call, held.pack(i),
+               [&](const DTYPE* p, int place) { *kept(place, i) = kiln::load<Fs::hint, VEC>(p); });
     }
   }
   __device__ __forceinline__ typename QueuedRow<F>::Fs factors(int i) const {
     typename QueuedRow<F>::Fs f;
-    if constexpr (HAS_WEIGHT) f.scale = *kept(0, i);
-    if constexpr (HAS_BIAS) f.shift = *kept(HAS_WEIGHT, i);
+    f.read([&](int place) { return kept(place, i); });
     return f;
   }
 

@@ -155,15 +155,13 @@ struct SpreadBlock {
   // Each thread keeps the factors of the packs that it gives: nobody else reads them.
   __device__ __forceinline__ void give(int thread) const {
     const int first = thread / warp_size * warp_packs + lane_of();
-    SlicePack* const scale = slot_at(SLOTS) + first;
-    SlicePack* const shift = scale + HAS_WEIGHT * PART;
+    SlicePack* const factors = slot_at(SLOTS) + first;
+    const auto kept = [&](int place, int i) { return factors + place * PART + i * warp_size; };
     const auto inside = [&](int i) { return first + i * warp_size < packs; };
 #pragma unroll 1
     for (int i = 0; i < turns * UNROLL && inside(i); ++i) {
-      Fs f;
-      f.load_from(call, begin + first + i * warp_size);
-      if constexpr (HAS_WEIGHT) scale[i * warp_size] = f.scale;
-      if constexpr (HAS_BIAS) shift[i * warp_size] = f.shift;
+      Fs::each(call, begin + first + i * warp_size,
+               [&](const DTYPE* p, int place) { *kept(place, i) = kiln::load<Fs::hint, VEC>(p); });
     }
     each_row(shared.known, [&](int64, int slot) {
       const Normaliser n = shared.results[slot];
@@ -178,8 +176,7 @@ struct SpreadBlock {
         for (int k = 0; k < UNROLL; ++k) {
           if (!inside(i + k)) continue;
           Fs f;
-          if constexpr (HAS_WEIGHT) f.scale = scale[(i + k) * warp_size];
-          if constexpr (HAS_BIAS) f.shift = shift[(i + k) * warp_size];
+          f.read([&](int place) { return kept(place, i + k); });
           mine[(i + k) * warp_size] = f.apply(n, x[k]);
         }
       }

@@ -255,7 +255,6 @@ __device__ __forceinline__ SetStatistics statistics(const SetsCall& call, const 
 // they come from memory.
 struct Running {
   float mean = 0.f, variance = 0.f;
-  __device__ __forceinline__ Running() {}
   __device__ __forceinline__ Running(const SetsCall& call, int64 set, bool wanted) {
     if constexpr (!HAS_RUNNING) return;
     mean = value_if(wanted, call.running_mean + set);
