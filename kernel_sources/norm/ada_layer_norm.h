@@ -9,7 +9,6 @@ namespace kiln {
 // Adaptive LayerNorm, a block for each row.
 class AdaLayerNormKernel final : public AdaLayerNormRows<BlockRows> {
  public:
-  static constexpr auto preferred_over = keys("ada_layer_norm_cluster");
   static Entry<AdaLayerNormKernel> entry_for(const LayerNormCall& call) {
     return row_norm_entry<AdaLayerNormKernel>(call);
   }

@@ -6,9 +6,10 @@ static_assert(HAS_WEIGHT == 0 && HAS_BIAS == 0,
 
 using kiln::int64;
 
-extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, BLOCKS_PER_SM)
-    ada_layer_norm_cluster(const DTYPE* x, const DTYPE* scale, const DTYPE* shift, DTYPE* y,
-                           int64 rows, int64 x_stride, int64 scale_stride, int64 shift_stride) {
+extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1)
+    __launch_bounds__(kiln::norm::warps_of_block * 32)
+        ada_layer_norm_cluster(const DTYPE* x, const DTYPE* scale, const DTYPE* shift, DTYPE* y,
+                               int64 rows, int64 x_stride, int64 scale_stride, int64 shift_stride) {
   kiln::norm::Operands<DTYPE> call;
   call.x = x;
   call.x_stride = x_stride;

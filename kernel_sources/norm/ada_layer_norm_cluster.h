@@ -9,6 +9,7 @@ namespace kiln {
 // Adaptive LayerNorm, a cluster of blocks for each row.
 class AdaLayerNormClusterKernel final : public AdaLayerNormRows<ClusterRows> {
  public:
+  static constexpr auto preferred_over = keys("ada_layer_norm");
   static Entry<AdaLayerNormClusterKernel> entry_for(const LayerNormCall& call) {
     return row_norm_entry<AdaLayerNormClusterKernel>(call);
   }

@@ -9,7 +9,6 @@ namespace kiln {
 // Adaptive LayerNorm with a gate, a block for each row.
 class AdaLayerNormZeroKernel final : public AdaLayerNormZeroRows<BlockRows> {
  public:
-  static constexpr auto preferred_over = keys("ada_layer_norm_zero_cluster");
   static Entry<AdaLayerNormZeroKernel> entry_for(const LayerNormCall& call) {
     return row_norm_entry<AdaLayerNormZeroKernel>(call);
   }

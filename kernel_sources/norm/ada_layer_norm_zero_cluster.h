@@ -9,6 +9,7 @@ namespace kiln {
 // Adaptive LayerNorm with a gate, a cluster of blocks for each row.
 class AdaLayerNormZeroClusterKernel final : public AdaLayerNormZeroRows<ClusterRows> {
  public:
+  static constexpr auto preferred_over = keys("ada_layer_norm_zero");
   static Entry<AdaLayerNormZeroClusterKernel> entry_for(const LayerNormCall& call) {
     return row_norm_entry<AdaLayerNormZeroClusterKernel>(call);
   }

@@ -9,7 +9,6 @@ namespace kiln {
 // LayerNorm of x + residual, a block for each row.
 class FusedAddLayerNormKernel final : public FusedAddLayerNormRows<BlockRows> {
  public:
-  static constexpr auto preferred_over = keys("fused_add_layer_norm_cluster");
   static Entry<FusedAddLayerNormKernel> entry_for(const LayerNormCall& call) {
     return row_norm_entry<FusedAddLayerNormKernel>(call);
   }

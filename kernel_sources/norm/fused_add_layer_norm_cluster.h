@@ -9,6 +9,7 @@ namespace kiln {
 // LayerNorm of x + residual, a cluster of blocks for each row.
 class FusedAddLayerNormClusterKernel final : public FusedAddLayerNormRows<ClusterRows> {
  public:
+  static constexpr auto preferred_over = keys("fused_add_layer_norm");
   static Entry<FusedAddLayerNormClusterKernel> entry_for(const LayerNormCall& call) {
     return row_norm_entry<FusedAddLayerNormClusterKernel>(call);
   }

@@ -9,7 +9,6 @@ namespace kiln {
 // RMSNorm of x + residual, a block for each row.
 class FusedAddRMSNormKernel final : public FusedAddRMSNormRows<BlockRows> {
  public:
-  static constexpr auto preferred_over = keys("fused_add_rms_norm_cluster");
   static Entry<FusedAddRMSNormKernel> entry_for(const LayerNormCall& call) {
     return row_norm_entry<FusedAddRMSNormKernel>(call);
   }

@@ -9,6 +9,7 @@ namespace kiln {
 // RMSNorm of x + residual, a cluster of blocks for each row.
 class FusedAddRMSNormClusterKernel final : public FusedAddRMSNormRows<ClusterRows> {
  public:
+  static constexpr auto preferred_over = keys("fused_add_rms_norm");
   static Entry<FusedAddRMSNormClusterKernel> entry_for(const LayerNormCall& call) {
     return row_norm_entry<FusedAddRMSNormClusterKernel>(call);
   }

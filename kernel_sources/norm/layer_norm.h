@@ -9,7 +9,6 @@ namespace kiln {
 // LayerNorm, a block for each row.
 class LayerNormKernel final : public LayerNormRows<BlockRows> {
  public:
-  static constexpr auto preferred_over = keys("layer_norm_cluster");
   static Entry<LayerNormKernel> entry_for(const LayerNormCall& call) {
     return row_norm_entry<LayerNormKernel>(call);
   }

@@ -3,9 +3,10 @@
 
 using kiln::int64;
 
-extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, BLOCKS_PER_SM)
-    layer_norm_cluster(const DTYPE* x, const DTYPE* weight, const DTYPE* bias, DTYPE* y, int64 rows,
-                       int64 x_stride) {
+extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1)
+    __launch_bounds__(kiln::norm::warps_of_block * 32)
+        layer_norm_cluster(const DTYPE* x, const DTYPE* weight, const DTYPE* bias, DTYPE* y,
+                           int64 rows, int64 x_stride) {
   kiln::norm::Operands<DTYPE> call;
   call.x = x;
   call.x_stride = x_stride;

@@ -9,6 +9,7 @@ namespace kiln {
 // LayerNorm, a cluster of blocks for each row.
 class LayerNormClusterKernel final : public LayerNormRows<ClusterRows> {
  public:
+  static constexpr auto preferred_over = keys("layer_norm");
   static Entry<LayerNormClusterKernel> entry_for(const LayerNormCall& call) {
     return row_norm_entry<LayerNormClusterKernel>(call);
   }

@@ -9,7 +9,6 @@ namespace kiln {
 // RMSNorm, a block for each row.
 class RMSNormKernel final : public RMSNormRows<BlockRows> {
  public:
-  static constexpr auto preferred_over = keys("rms_norm_cluster");
   static Entry<RMSNormKernel> entry_for(const LayerNormCall& call) {
     return row_norm_entry<RMSNormKernel>(call);
   }

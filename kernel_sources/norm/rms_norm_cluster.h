@@ -9,6 +9,7 @@ namespace kiln {
 // RMSNorm, a cluster of blocks for each row.
 class RMSNormClusterKernel final : public RMSNormRows<ClusterRows> {
  public:
+  static constexpr auto preferred_over = keys("rms_norm");
   static Entry<RMSNormClusterKernel> entry_for(const LayerNormCall& call) {
     return row_norm_entry<RMSNormClusterKernel>(call);
   }

@@ -1,80 +1,69 @@
-// A cluster of CLUSTER blocks for each long row: each block holds a slice in registers, and the
-// blocks exchange the moments of their slices through distributed shared memory.
+// A cluster of CLUSTER blocks for each row, which together are one block of THREADS threads: each
+// thread holds what that block's thread would, each warp makes the same sums, and every block puts
+// the sums of all warps together in the same order. So a row has the bits that `row_block.cuh`
+// gives it, and how many rows there are may choose between the two: few rows, which leave most
+// multiprocessors without a block, pass through the ports of several.
 //
-//   CLUSTER    blocks of a cluster
-//   LOOP       0: a cluster takes one row; 1: several; 2: several, and the next is loaded before
-//   the present one is reduced
+//   CLUSTER    blocks of a cluster, which share the warps of the THREADS threads
 #pragma once
 
 #include "kernel_sources/norm/constants.cuh"
 #include "kernel_sources/norm/row.cuh"
 
-static_assert(LOAD_HINT <= 2, "nobody lets go of what is held");
-static_assert(CLUSTER >= 2 && CLUSTER <= 16 && (CLUSTER & (CLUSTER - 1)) == 0,
-              "a cluster has 2, 4, 8 or 16 blocks");
-static_assert(ROW_SIZE / VEC >= CLUSTER, "every block of the cluster could hold a part of the row");
-static_assert((ROW_SIZE / VEC + CLUSTER * THREADS - 1) / (CLUSTER * THREADS) <= 32,
+static_assert(LOAD_HINT <= 2, "few rows stay in the L2 as they are");
+static_assert(CLUSTER >= 2 && CLUSTER <= 8 && (CLUSTER & (CLUSTER - 1)) == 0,
+              "a cluster has 2, 4 or 8 blocks");
+static_assert((ROW_SIZE / VEC + THREADS - 1) / THREADS <= 32,
               "a thread holds at most 32 accesses of its row");
-static_assert(LOOP >= 0 && LOOP <= 2, "LOOP has three values");
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #error "clusters need sm_90 or later"
 #endif
 
 namespace kiln::norm {
 
-// Grid: a multiple of CLUSTER blocks, launched as clusters of CLUSTER; at most one cluster a row. A
-// cluster takes every (gridDim.x / CLUSTER)-th row.
+constexpr int warps_of_row = THREADS / warp_size;
+constexpr int warps_of_block = (warps_of_row + CLUSTER - 1) / CLUSTER;
+
+// Grid: CLUSTER blocks a row of warps_of_block warps, launched as clusters of CLUSTER.
 template <class F>
 __device__ __forceinline__ void cluster_rows(const Operands<DTYPE>& call, int64 rows) {
   constexpr int packs = ROW_SIZE / VEC;
-  constexpr int slice = (packs + CLUSTER - 1) / CLUSTER;
-  constexpr int items = (slice + THREADS - 1) / THREADS;
-  constexpr bool even = packs % CLUSTER == 0;
-  constexpr int whole = even ? slice / THREADS : 0;
+  constexpr int items = (packs + THREADS - 1) / THREADS;
+  constexpr int whole = packs / THREADS;
+  constexpr bool to_mean = sizeof(DTYPE) == 4;  // as in row_block.cuh
   using Row = Held<F, DTYPE, VEC, items, whole, THREADS, HAS_WEIGHT, HAS_BIAS>;
-  __shared__ Moments warps[2][THREADS / warp_size];  // by turns: one barrier a row is enough
-  __shared__ Moments slices[2][CLUSTER];
+  __shared__ Moments warps[warps_of_row];
   cluster_arrive_relaxed();  // waited for below: a block's shared memory may be written once that
                              // block runs
-
-  const int rank = static_cast<int>(cluster_rank());
+  const int warp =
+      static_cast<int>(cluster_rank()) * warps_of_block + static_cast<int>(threadIdx.x) / warp_size;
+  const int lane = static_cast<int>(threadIdx.x) % warp_size;
+  // Warps that are more than the row has do what the first ones do, and write nothing.
+  const bool writes = warp < warps_of_row;
   Row held;
-  held.base = static_cast<int64>(rank) * slice;
-  held.first = static_cast<int>(threadIdx.x);
-  held.end = even ? slice : packs - rank * slice < slice ? packs - rank * slice : slice;
-  int64 at = blockIdx.x / CLUSTER;
-  held.template fetch<Hint(LOAD_HINT)>(call.at(at, ROW_SIZE));
-  FactorStore<Row, THREADS, Early(EARLY)> factors;
+  held.base = 0;
+  held.first = warp % warps_of_row * warp_size + lane;
+  held.end = packs;
+  const Operands<DTYPE> row = call.at(blockIdx.x / CLUSTER, ROW_SIZE);
+  constexpr bool pinned = EARLY == 2;
+  held.template fetch<Hint(LOAD_HINT), pinned>(row);
+  FactorStore<Row, warps_of_block * warp_size, Early(EARLY)> factors;
   factors.before_rows(held, call);
+  factors.of_row(held, row);
+  if constexpr (pinned) loads_before(rows > 0);
+  held.template settle<Hint(STORE_HINT)>(row, writes);
+  const Moments sums = held.template moments<warp_size>(held.warp_count());
   cluster_wait();
-
-  for (int turn = 0;; turn ^= 1) {
-    const Operands<DTYPE> row = call.at(at, ROW_SIZE);
-    at += gridDim.x / CLUSTER;
-    Row next = held;
-    if (LOOP == 2 && at < rows) next.template fetch<Hint(LOAD_HINT)>(call.at(at, ROW_SIZE));
-    factors.of_row(held, row);
-    held.template settle<Hint(STORE_HINT)>(row, true);
-    const Moments own = held.template moments<warp_size>(held.warp_count());
-    if (threadIdx.x % warp_size == 0) warps[turn][threadIdx.x / warp_size] = own;
-    __syncthreads();
-    const Moments block = merge<F::centred, THREADS / warp_size>(warps[turn]);
-    if (threadIdx.x < CLUSTER)
-      store_to_cluster(&slices[turn][rank], threadIdx.x,
-                       make_float4(block.pivot, block.sum, block.square, block.count));
-    cluster_arrive();
-    cluster_wait();
-    const Moments m = merge<F::centred, CLUSTER>(slices[turn]);
-    const Normaliser n = normaliser<F::centred>(m, ROW_SIZE, EPS);
-    factors.before_results();
-    held.template write<Hint(STORE_HINT)>(row, n, [&](int i) { return factors.get(held, row, i); });
-    if (LOOP == 0 || at >= rows) return;
-    if constexpr (LOOP == 2) {
-      held = next;
-    } else {
-      held.template fetch<Hint(LOAD_HINT)>(call.at(at, ROW_SIZE));
-    }
-  }
+  if (writes && lane < CLUSTER)
+    store_to_cluster(&warps[warp], static_cast<uint32>(lane),
+                     make_float4(sums.pivot, sums.sum, sums.square, sums.count));
+  cluster_arrive();
+  cluster_wait();
+  const Moments m = merge<F::centred, warps_of_row, to_mean>(warps);
+  const Normaliser n = normaliser<F::centred>(m, ROW_SIZE, EPS);
+  factors.before_results();
+  held.template write<Hint(STORE_HINT)>(
+      row, n, [&](int i) { return factors.get(held, row, i); }, writes);
 }
 
 }  // namespace kiln::norm

@@ -127,7 +127,7 @@ bool RowNormKernel::can_run(const Config& config, const DeviceFacts& facts) cons
 
 std::int64_t RowNormKernel::factor_bytes(const Config& config) const {
   if (config["early"] != 2) return 0;
-  return factors() * held_packs(config) * config["threads"] * facts_.vec * size_of(facts_.dtype);
+  return factors() * held_packs(config) * threads(config) * facts_.vec * size_of(facts_.dtype);
 }
 
 absl::StatusOr<LaunchShape> RowNormKernel::launch_shape(const Loaded& here,
@@ -141,7 +141,7 @@ absl::StatusOr<LaunchShape> RowNormKernel::launch_shape(const Loaded& here,
   }
   LaunchShape shape;
   shape.grid[0] = static_cast<std::uint32_t>(grid);
-  shape.block[0] = static_cast<std::uint32_t>(here.config["threads"]);
+  shape.block[0] = static_cast<std::uint32_t>(threads(here.config));
   shape.smem_bytes = static_cast<std::uint32_t>(smem_bytes(here.config));
   return shape;
 }

@@ -82,6 +82,8 @@ class RowNormKernel : public Kernel {
 
   // Blocks for `rows` rows, in 64 bits.
   virtual std::int64_t blocks(const Config& config, int sm_count, std::int64_t rows) const = 0;
+  // Threads of a block.
+  virtual std::int64_t threads(const Config& config) const { return config["threads"]; }
   // Dynamic shared memory of a block.
   virtual std::int64_t smem_bytes(const Config& /*config*/) const { return 0; }
   // Values to try for names of the default configuration, first the name that acts on all others;

@@ -67,6 +67,7 @@ absl::StatusOr<LayerNormCall> plan_rows(const Signature& signature, const CallAr
                           signature.op, signature.inputs[i].name, to_string(arg.spec.shape),
                           to_string(arg.strides)));
     }
+    if (i == 0) call.few_rows = rows->rows <= LayerNormCall::kFewRows;
     if (rows->rows <= 1 || rows->stride == params.n) continue;
     call.strided = true;
     call.align = std::min(call.align, alignment_of(rows->stride * size));

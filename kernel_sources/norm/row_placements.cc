@@ -249,53 +249,46 @@ RowChoices StreamRows::choices(const DeviceFacts& /*facts*/) const {
           {"store_hint", {kKeep, kStream}}};
 }
 
-std::int64_t ClusterRows::blocks(const Config& config, int sm_count, std::int64_t rows) const {
-  const std::int64_t resident = sm_count * config["blocks_per_sm"] / config["cluster"];
-  return config["cluster"] * grid_of_loop(config, resident, rows);
-}
-
-RowChoices ClusterRows::choices(const DeviceFacts& /*facts*/) const {
-  RowChoices lists = {{"cluster", {2, 4, 8, 16}},
-                      {"threads", {128, 256, 512, 1024}},
-                      {"loop", {0, 2}},
-                      {"early", {0, 1}},
-                      {"load_hint", {kKeep, kStream}},
-                      {"rows_per_block", {1, 4, 8, 16}},
-                      {"blocks_per_sm", {1, 2}}};
-  if (factors() > 0) lists[3].second.push_back(2);
-  return lists;
-}
-
-std::int64_t ClusterRows::held_packs(const Config& config) const {
-  return ceil_div(ceil_div(row().packs(), config["cluster"]), config["threads"]);
-}
-
-bool ClusterRows::can_run(const Config& config, const DeviceFacts& facts) const {
-  // More than 16 accesses a thread leave the registers.
-  return cluster_fits(config, facts, row().packs()) && held_packs(config) <= 16 &&
-         RowNormKernel::can_run(config, facts);
-}
-
 Refusal ClusterRows::refusal(const LayerNormCall& call) {
+  if (!call.few_rows)
+    return refuse("serves at most ", LayerNormCall::kFewRows,
+                  " rows: a block for each of more is faster");
   if (bytes_of(call) < kLatencyBytes) {
     return refuse("serves rows of at least ", kLatencyBytes,
                   " bytes: below, a cluster's barrier takes longer than it saves, got ",
                   bytes_of(call));
   }
-  // Where no block serves, the general implementation must: many rows are slower in clusters that
-  // hold them.
   return BlockRows::refusal(call);
 }
 
-Config ClusterRows::default_config(const DeviceFacts& /*facts*/) const {
+// The threads are the block's, so that each makes the same sums.
+Config ClusterRows::default_config(const DeviceFacts& facts) const {
   return {{"cluster", 8},
-          {"threads", 256},
-          {"loop", 0},
-          {"early", 1},
-          {"load_hint", form().fused ? 0 : 1},
-          {"store_hint", kKeep},
-          {"blocks_per_sm", 1},
-          {"rows_per_block", 1}};
+          {"threads", block_shape(form(), row(), facts.arch).threads},
+          {"early", factors() > 0 ? 2 : 0},
+          {"load_hint", kKeep},
+          {"store_hint", kKeep}};
+}
+
+std::int64_t ClusterRows::threads(const Config& config) const {
+  return ceil_div(config["threads"] / 32, config["cluster"]) * 32;
+}
+
+std::int64_t ClusterRows::blocks(const Config& config, int /*sm_count*/, std::int64_t rows) const {
+  return config["cluster"] * rows;
+}
+
+RowChoices ClusterRows::choices(const DeviceFacts& /*facts*/) const {
+  RowChoices lists = {{"cluster", {2, 4, 8}},
+                      {"early", {0, 1}},
+                      {"load_hint", {kKeep, kStream}},
+                      {"store_hint", {kKeep, kStream}}};
+  if (factors() > 0) lists[1].second.push_back(2);
+  return lists;
+}
+
+std::int64_t ClusterRows::held_packs(const Config& config) const {
+  return ceil_div(row().packs(), config["threads"]);
 }
 
 bool QueueRows::serves_rows_of(std::int64_t bytes) {

@@ -51,9 +51,8 @@ class StreamRows : public RowNormKernel {
   RowChoices choices(const DeviceFacts& facts) const override;
 };
 
-// A cluster of blocks for a row that a block could hold, so that one row alone is done sooner. With
-// many rows a block for each is faster, and the number of rows must not choose: a user who knows
-// asks for it (OpOptions::prefer).
+// A cluster of blocks for each of few rows that a block could hold: several multiprocessors move a
+// row sooner than one. Its results are those of the block's default, bit for bit.
 class ClusterRows : public RowNormKernel {
  public:
   static constexpr auto supported_archs = archs(90, 100, 120);
@@ -64,10 +63,10 @@ class ClusterRows : public RowNormKernel {
   ClusterRows(const RowForm& form, const RowFacts& facts)
       : RowNormKernel(form, facts, {"_cluster", "row_cluster"}) {}
   std::int64_t blocks(const Config& config, int sm_count, std::int64_t rows) const override;
+  std::int64_t threads(const Config& config) const override;
   std::int64_t smem_bytes(const Config& config) const override { return factor_bytes(config); }
   RowChoices choices(const DeviceFacts& facts) const override;
   std::int64_t held_packs(const Config& config) const override;
-  bool can_run(const Config& config, const DeviceFacts& facts) const override;
 };
 
 // A cluster of blocks for a long row, which they hold in registers while the next comes into shared

@@ -164,14 +164,14 @@ TEST_P(NormDispatchTest, EveryProblemIsServedOnEveryArchAndEveryImplementationIs
   std::set<std::string> all;
   for (const KernelRow& row : runtime_.kernel_rows(GetParam().op)) all.insert(row.key);
   EXPECT_EQ(all.size(), takes_from_a_queue() ? 7u : 5u);
-  all.erase(name("_cluster"));  // only by preference
   EXPECT_EQ(reached, all);
 }
 
-TEST_P(NormDispatchTest, AClusterForOneRowIsTheUsersChoice) {
-  const auto op = make_norm(runtime_, GetParam().op, {.prefer = {name("_cluster")}});
-  const auto key_of = [&](std::int64_t n, int arch) {
-    return *op->key_for(interface_, call(n, DType::float16, 16, arch));
+TEST_P(NormDispatchTest, FewRowsAreSharedByClusters) {
+  const auto key_of = [&](std::int64_t n, int arch, int align = 16) {
+    LayerNormCall few = call(n, DType::float16, align, arch);
+    few.few_rows = true;
+    return key(few);
   };
   EXPECT_EQ(key_of(8184, 90), name(""));
   EXPECT_EQ(key_of(8192, 90), name("_cluster"));
@@ -179,7 +179,8 @@ TEST_P(NormDispatchTest, AClusterForOneRowIsTheUsersChoice) {
   EXPECT_EQ(key_of(16392, 90), beyond_the_block(90));
   EXPECT_EQ(key_of(8192, 89), name(""));
   // Accesses that a block has too many of stay with the general implementation.
-  EXPECT_EQ(*op->key_for(interface_, call(16384, DType::float16, 2, 90)), name("_stream"));
+  EXPECT_EQ(key_of(16384, 90, 2), name("_stream"));
+  EXPECT_EQ(key(call(8192, DType::float16, 16, 90)), name(""));
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, NormDispatchTest, ::testing::ValuesIn(kForms),

@@ -183,8 +183,11 @@ TEST_F(NormLaunchTest, WhatIsReadOnceIsHeldInTheL2OfAnH200) {
 }
 
 TEST_F(NormLaunchTest, ClustersAreWhole) {
+  // The block's 512 threads, between 8; each has weight and bias for its 4 accesses.
   ASSERT_THAT(launch("layer_norm_cluster", 16384, 5), is_ok());
   EXPECT_EQ(grid(), 8u * 5);
+  EXPECT_EQ(block(), 64u);
+  EXPECT_EQ(support_.last.smem_bytes, 2u * 4 * 64 * 16);
   ASSERT_THAT(launch("layer_norm_cluster_stream", 1 << 20, 5), is_ok());
   EXPECT_EQ(grid(), 16u * 5);
   EXPECT_EQ(support_.last.smem_bytes, 0u);
