@@ -23,22 +23,22 @@ namespace {
 
 struct Form {
   const char* op;
-  const char* inputs;  // after x; $0: dtype, $1: elements of a row
+  const char* inputs;  // after x; $0: dtype, $1: elements of a row, $2: rows
 };
 constexpr Form kRowForms[] = {
     {"LayerNormFwdOp",
      R"("weight":{"dtype":"$0","shape":[$1]},"bias":{"dtype":"$0","shape":[$1]})"},
     {"RMSNormFwdOp", R"("weight":{"dtype":"$0","shape":[$1]})"},
     {"FusedAddLayerNormFwdOp",
-     R"("residual":{"dtype":"$0","shape":[8,$1]},"weight":{"dtype":"$0","shape":[$1]},)"
+     R"("residual":{"dtype":"$0","shape":[$2,$1]},"weight":{"dtype":"$0","shape":[$1]},)"
      R"("bias":{"dtype":"$0","shape":[$1]})"},
     {"FusedAddRMSNormFwdOp",
-     R"("residual":{"dtype":"$0","shape":[8,$1]},"weight":{"dtype":"$0","shape":[$1]})"},
+     R"("residual":{"dtype":"$0","shape":[$2,$1]},"weight":{"dtype":"$0","shape":[$1]})"},
     {"AdaLayerNormFwdOp",
-     R"("scale":{"dtype":"$0","shape":[8,$1]},"shift":{"dtype":"$0","shape":[8,$1]})"},
+     R"("scale":{"dtype":"$0","shape":[$2,$1]},"shift":{"dtype":"$0","shape":[$2,$1]})"},
     {"AdaLayerNormZeroFwdOp",
-     R"("scale":{"dtype":"$0","shape":[8,$1]},"shift":{"dtype":"$0","shape":[8,$1]},)"
-     R"("gate":{"dtype":"$0","shape":[8,$1]})"},
+     R"("scale":{"dtype":"$0","shape":[$2,$1]},"shift":{"dtype":"$0","shape":[$2,$1]},)"
+     R"("gate":{"dtype":"$0","shape":[$2,$1]})"},
 };
 
 class NormRegistersTest : public ::testing::TestWithParam<std::string> {};
@@ -57,13 +57,14 @@ TEST_P(NormRegistersTest, DefaultsSpillNothing) {
            {96,  144,  160,  200,  256,  320,  384,  400,  500,  512,  513,  576,  640,  704, 768,
             896, 1000, 1024, 1025, 1152, 1280, 1500, 1536, 1664, 1792, 1984, 2016, 2047, 2048}) {
         const int n = packs * 16 / bytes;
-        absl::StrAppend(
-            &lines,
-            absl::Substitute(
-                R"({"op":"$0","params":{"normalized_shape":[$1]},"inputs":{"x":{"dtype":"$2",)"
-                R"("shape":[8,$1]},$3}})",
-                form.op, n, dtype, absl::Substitute(form.inputs, dtype, n)),
-            "\n");
+        for (const int rows : {8, 64})
+          absl::StrAppend(
+              &lines,
+              absl::Substitute(
+                  R"({"op":"$0","params":{"normalized_shape":[$1]},"inputs":{"x":{"dtype":"$2",)"
+                  R"("shape":[$4,$1]},$3}})",
+                  form.op, n, dtype, absl::Substitute(form.inputs, dtype, n, rows), rows),
+              "\n");
       }
     }
   }
