@@ -20,7 +20,7 @@ struct LayerNormCall {
   int align = 16;                // bytes, at most 16: divides every pointer, and every row's start
   bool strided = false;          // rows of x lie further apart than n elements
   bool few_rows = false;         // at most kFewRows: clusters share each between multiprocessors
-  static constexpr std::int64_t kFewRows = 16;
+  static constexpr std::int64_t kFewRows = 32;
   KILN_CALL_SPEC(LayerNormCall, n, eps, dtype, has_weight, has_bias, align, strided, few_rows)
 };
 
