@@ -13,7 +13,7 @@ enum class Hint : int {
   stream = 1,  // touched once: not kept in L1, first to be evicted from L2
   plain = 2,   // no hint, and coherent: for data that this kernel itself wrote
   hold = 3,    // loads, touched once: not kept in L1, last to be evicted from L2 until `let_go`. A
-               // kernel that moves more than the L2 holds is 1 to 4 % faster by it (H200)
+               // kernel that moves more than the L2 holds is 2 to 5 % faster by it (H200)
 };
 
 template <int Bytes>
@@ -47,8 +47,15 @@ template <typename T>
 __device__ __forceinline__ const T* line_of(const T* p) {
   return reinterpret_cast<const T*>(reinterpret_cast<uint64>(p) & ~uint64{127});
 }
-// Ends Hint::hold for a line, once it has been read: what nobody lets go of keeps its place in the
-// L2 for long after the kernel. `when`: 0 does nothing, by a predicate.
+// Of what a kernel holds, the last so many bytes must be let go of, or they keep their place in the
+// L2 long after it; what was held before makes room for them (docs/decisions/0016).
+inline constexpr int64 let_go_bytes = 32 << 20;
+// Whether the `i`-th of `count` runs of `bytes`, which are read about in order, is among those.
+template <typename Int>
+__device__ __forceinline__ bool must_let_go(Int i, Int count, int64 bytes) {
+  return i >= count - static_cast<Int>(let_go_bytes / bytes);
+}
+// Ends Hint::hold for a line, once it has been read. `when`: 0 does nothing, by a predicate.
 __device__ __forceinline__ void let_go(const void* line, uint32 when = 1) {
   asm volatile(
       "{ .reg .pred q; setp.ne.u32 q, %1, 0; @q applypriority.global.L2::evict_normal [%0], 128; "
@@ -154,6 +161,26 @@ struct Pack {
     } else {
 #pragma unroll
       for (int i = 0; i < V / 2; ++i) p.words.w[i] = pack<T>(in[2 * i], in[2 * i + 1]);
+    }
+    return p;
+  }
+  // Of each element f(its value, that of each of `others`), rounded once.
+  template <typename F, typename... P>
+  __device__ __forceinline__ Pack map(F f, const P&... others) const {
+    Pack p;
+    if constexpr (sizeof(T) == 4) {
+#pragma unroll
+      for (int i = 0; i < V; ++i)
+        p.words.w[i] =
+            __float_as_uint(f(__uint_as_float(words.w[i]), __uint_as_float(others.words.w[i])...));
+    } else if constexpr (V == 1) {
+      p.words.w[0] =
+          from_float<T>(f(to_float(T{words.w[0]}), to_float(T{others.words.w[0]})...)).bits;
+    } else {
+#pragma unroll
+      for (int i = 0; i < V / 2; ++i)
+        p.words.w[i] = pack<T>(f(unpack<T>(words.w[i]).low, unpack<T>(others.words.w[i]).low...),
+                               f(unpack<T>(words.w[i]).high, unpack<T>(others.words.w[i]).high...));
     }
     return p;
   }

@@ -88,12 +88,14 @@ __device__ __forceinline__ Moments look_at_moments(const Moments* from) {
       __uint_as_float(static_cast<uint32>(high)), __uint_as_float(static_cast<uint32>(high >> 32))};
 }
 
-// The moments of a whole set, once all its parts are published: `there(part, moments)` says whether
-// what was read is, and puts the count right. A lane puts its share of them together around the
-// pivot of its first, at most parts / 32 of them; the warp then the lanes': first the mean, then
-// the squares around it, so that nothing depends on how far their means lie apart.
+// The moments of a whole set of `total` elements, once all its parts are published: `there(part,
+// moments)` says whether what was read is, and puts the count right. A lane puts its share of them
+// together around the pivot of its first, at most parts / 32 of them; the warp then the lanes':
+// first the mean, then the squares around it, so that nothing depends on how far their means lie
+// apart.
 template <typename There>
-__device__ __forceinline__ Moments gather_moments(const Moments* set, int parts, There there) {
+__device__ __forceinline__ Moments gather_moments(const Moments* set, int parts, float total,
+                                                  There there) {
   constexpr int reads = 4;  // in flight
   const int lane = lane_of();
   Moments own{0.f, 0.f, 0.f, 0.f};
@@ -134,7 +136,6 @@ __device__ __forceinline__ Moments gather_moments(const Moments* set, int parts,
   }
   const float first = __shfl_sync(all_lanes, own.pivot, 0);
   if (own.count == 0.f) own.pivot = first;
-  const float total = lanes_sum<warp_size>(own.count);
   const float sum = lanes_sum<warp_size>(__fmaf_rn(own.count, own.pivot - first, own.sum));
   const float pivot = first + __fdividef(sum, total);
   const float move = own.pivot - pivot;

@@ -154,35 +154,24 @@ struct Factors {
 
   // The result for one pack of the row, rounded once.
   __device__ __forceinline__ Pack<E, V> apply(const Normaliser& n, const Pack<E, V>& x) const {
-    float v[V], a[V], b[V], g[V];
-    x.to(v);
-    if constexpr (scaled) scale.to(a);
-    if constexpr (shifted) shift.to(b);
-    if constexpr (F::gated) gate.to(g);
-#pragma unroll
-    for (int i = 0; i < V; ++i) {
-      v[i] = n.apply<F::centred>(v[i]);
+    const auto of_values = [&](float v, float a, float b, float g) {
+      v = n.apply<F::centred>(v);
       if constexpr (scaled && shifted) {
-        v[i] = __fmaf_rn(v[i], a[i], b[i]);
+        v = __fmaf_rn(v, a, b);
       } else {
-        if constexpr (scaled) v[i] *= a[i];
-        if constexpr (shifted) v[i] += b[i];
+        if constexpr (scaled) v *= a;
+        if constexpr (shifted) v += b;
       }
-      if constexpr (F::gated) v[i] *= g[i];
-    }
-    return Pack<E, V>::from(v);
+      return F::gated ? v * g : v;
+    };
+    return x.map(of_values, scaled ? scale : x, shifted ? shift : x, F::gated ? gate : x);
   }
 };
 
 // x + residual, rounded to the dtype: what is returned as residual_out is what is normalised.
 template <typename E, int V>
 __device__ __forceinline__ Pack<E, V> rounded_sum(const Pack<E, V>& a, const Pack<E, V>& b) {
-  float u[V], v[V];
-  a.to(u);
-  b.to(v);
-#pragma unroll
-  for (int i = 0; i < V; ++i) u[i] += v[i];
-  return Pack<E, V>::from(u);
+  return a.map([](float u, float v) { return u + v; }, b);
 }
 
 // The sum of f(value) over all elements of some packs. Four chains hide the latency of the

@@ -36,6 +36,8 @@ __device__ __forceinline__ void block_rows(const Operands<DTYPE>& call, int64 ro
   held.first = static_cast<int>(threadIdx.x);
   held.end = packs;
   const bool holds = worth_holding() & begin_with_lines<F>(call);
+  const bool lets_go = holds & held.leads() &
+                       must_let_go<int>(blockIdx.x, gridDim.x, ROW_SIZE * int64{sizeof(DTYPE)});
   int64 at = blockIdx.x;
   // One row: x is asked for first, then what scales and shifts it, and nothing later.
   constexpr bool pinned = LOOP == 0 && EARLY == 2;
@@ -59,13 +61,13 @@ __device__ __forceinline__ void block_rows(const Operands<DTYPE>& call, int64 ro
     if constexpr (!pinned) factors.of_row(held, row);
     if (threadIdx.x % warp_size == 0) warps[turn][threadIdx.x / warp_size] = own;
     // Two rows leave no registers for its addresses later; one row is faster with it later.
-    if constexpr (LOOP == 2) held.template let_go<Hint(LOAD_HINT)>(row, holds && held.leads());
+    if constexpr (LOOP == 2) held.template let_go<Hint(LOAD_HINT)>(row, lets_go);
     __syncthreads();
     const Moments m = merge<F::centred, THREADS / warp_size, to_mean>(warps[turn]);
     const Normaliser n = normaliser<F::centred>(m, ROW_SIZE, EPS);
     // Of the threads that let go: a branch of the whole block would keep loads of factors behind
     // it.
-    if (LOOP != 2 && holds && held.leads()) held.template let_go<Hint(LOAD_HINT)>(row, true);
+    if (LOOP != 2 && lets_go) held.template let_go<Hint(LOAD_HINT)>(row, true);
     // A branch, which also keeps the compiler from putting off the loads of the next row.
     if (F::modulated || first) factors.before_results();
     first = false;

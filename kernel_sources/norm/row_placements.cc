@@ -8,10 +8,9 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t kWarpBytes = 1024;      // more than that a lane does not hold well
-constexpr std::int64_t kBlockBytes = 32768;    // half of the registers of 1024 threads
-constexpr std::int64_t kBlockPacks = 8192;     // 8 accesses a thread
-constexpr std::int64_t kLatencyBytes = 16384;  // from here on a cluster is faster for one row alone
+constexpr std::int64_t kWarpBytes = 1024;         // more than that a lane does not hold well
+constexpr std::int64_t kBlockBytes = 32768;       // half of the registers of 1024 threads
+constexpr std::int64_t kBlockPacks = 8192;        // 8 accesses a thread
 constexpr std::int64_t kQueueSliceBytes = 65536;  // of a row that one block of a cluster holds
 constexpr std::int64_t kQueueBytes = 16 * kQueueSliceBytes;
 constexpr std::int64_t kStreamSliceBytes =
@@ -207,10 +206,15 @@ std::int64_t BlockRows::blocks(const Config& config, int sm_count, std::int64_t 
   return grid_of_loop(config, sm_count * config["blocks_per_sm"], rows);
 }
 
-RowChoices BlockRows::choices(const DeviceFacts& /*facts*/) const {
+RowChoices BlockRows::choices(const DeviceFacts& facts) const {
   std::vector<std::int64_t> threads;
+  // Where clusters take few of these rows, the threads stay as they are: sums are made by warps,
+  // and a row has the same bits in every batch.
+  const bool shared = row().bytes() >= ClusterRows::kLeastBytes &&
+                      std::ranges::count(ClusterRows::supported_archs, facts.arch) > 0;
   for (const std::int64_t t : {64, 96, 128, 160, 256, 320, 512, 1024}) {
-    if (ceil_div(row().packs(), t) <= 8 && t < 2 * whole_warps(row().packs())) threads.push_back(t);
+    if (!shared && ceil_div(row().packs(), t) <= 8 && t < 2 * whole_warps(row().packs()))
+      threads.push_back(t);
   }
   RowChoices lists = {{"threads", std::move(threads)},
                       {"loop", {0, 2}},
@@ -229,9 +233,8 @@ std::int64_t BlockRows::held_packs(const Config& config) const {
 
 Config StreamRows::default_config(const DeviceFacts& /*facts*/) const {
   const bool longer = row().bytes() > 65536;
-  const bool layer_norm = form().centred && !form().fused && !form().adaptive;
   return {{"threads", longer ? 1024 : 512},
-          {"unroll", layer_norm && !longer ? 2 : 4},
+          {"unroll", form().centred && !longer ? 2 : 4},
           {"early", 0},
           {"load_hint", kKeep},
           {"store_hint", form().fused ? 0 : 1}};
@@ -249,12 +252,12 @@ RowChoices StreamRows::choices(const DeviceFacts& /*facts*/) const {
           {"store_hint", {kKeep, kStream}}};
 }
 
-Refusal ClusterRows::refusal(const LayerNormCall& call) {
+Refusal ClusterRows::refusal_below(const LayerNormCall& call, std::int64_t least_bytes) {
   if (!call.few_rows)
     return refuse("serves at most ", LayerNormCall::kFewRows,
                   " rows: a block for each of more is faster");
-  if (bytes_of(call) < kLatencyBytes) {
-    return refuse("serves rows of at least ", kLatencyBytes,
+  if (bytes_of(call) < least_bytes) {
+    return refuse("serves rows of at least ", least_bytes,
                   " bytes: below, a cluster's barrier takes longer than it saves, got ",
                   bytes_of(call));
   }
@@ -312,12 +315,11 @@ std::vector<Program> QueueRows::programs(const DeviceFacts& facts, const Config&
 
 Config QueueRows::default_config(const DeviceFacts& facts) const {
   const std::int64_t cluster = power_of_two_from(ceil_div(row().bytes(), kQueueSliceBytes));
-  const bool holds = cluster <= 4;  // larger ones are no faster by it (README.md)
   return {{"cluster", cluster},
           {"threads", 512},
           {"blocks_per_sm", 1},
           {"early", 2},
-          {"load_hint", holds ? hold_or(kKeep, row(), facts) : kKeep},
+          {"load_hint", hold_or(kKeep, row(), facts)},
           {"store_hint", kKeep}};
 }
 
@@ -360,7 +362,7 @@ Config ClusterStreamRows::default_config(const DeviceFacts& facts) const {
   Config config{
       {"cluster", std::min<std::int64_t>(8, power_of_two_from(ceil_div(bytes, kStreamSliceBytes)))},
       {"threads", facts.arch == 120 ? 512 : 1024},
-      {"unroll", 4},
+      {"unroll", form().adaptive && bytes <= 4 * kStreamSliceBytes ? 2 : 4},
       {"early", 0},
       {"load_hint", kKeep},
       {"store_hint", form().fused ? 0 : 1},

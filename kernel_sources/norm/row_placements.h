@@ -56,10 +56,13 @@ class StreamRows : public RowNormKernel {
 class ClusterRows : public RowNormKernel {
  public:
   static constexpr auto supported_archs = archs(90, 100, 120);
-  static Refusal refusal(const LayerNormCall& call);
+  // From so many bytes on a cluster is faster for few rows.
+  static constexpr std::int64_t kLeastBytes = 16384;
+  static Refusal refusal(const LayerNormCall& call) { return refusal_below(call, kLeastBytes); }
   Config default_config(const DeviceFacts& facts) const override;
 
  protected:
+  static Refusal refusal_below(const LayerNormCall& call, std::int64_t least_bytes);
   ClusterRows(const RowForm& form, const RowFacts& facts)
       : RowNormKernel(form, facts, {"_cluster", "row_cluster"}) {}
   std::int64_t blocks(const Config& config, int sm_count, std::int64_t rows) const override;

@@ -55,7 +55,7 @@ struct QueueShared {
   Barrier begun;                 // it has come
   Barrier arrived[block_warps];  // copies of a warp's part of the next row
 };
-static_assert(sizeof(QueueShared) <= 1536, "the host reckons with 2048, what alignment takes too");
+static_assert(sizeof(QueueShared) <= 1920, "the host reckons with 2048, what alignment takes too");
 
 // A thread's part of the rows.
 template <class F>
@@ -99,9 +99,11 @@ struct QueuedPart {
     __syncwarp();
   }
 
-  __device__ __forceinline__ void let_go(int64 row) const {
+  __device__ __forceinline__ void let_go(int64 row, int64 rows) const {
     if (Hint(LOAD_HINT) != Hint::hold || !holds) return;
+    if (!must_let_go(row, rows, ROW_SIZE * int64{sizeof(DTYPE)})) return;
     const DTYPE* const mine = call.x + row * call.x_stride + (held.base + held.first - lane) * VEC;
+#pragma unroll 1
     for (int i = lane * 8; i < packs; i += 8 * warp_size) kiln::let_go(mine + i * VEC);
   }
 
@@ -164,6 +166,7 @@ __device__ __forceinline__ void queue_rows(const Operands<DTYPE>& call, int64 ro
   const int64 clusters = gridDim.x / CLUSTER;
   const bool takes = threadIdx.x == 0 && part.rank == 0;
   if (threadIdx.x == 0) {
+#pragma unroll 1
     for (Barrier& one : shared.arrived) one.init(1);
     for (Barrier& one : shared.known) one.init(1);
     shared.begun.init(1);
@@ -182,7 +185,7 @@ __device__ __forceinline__ void queue_rows(const Operands<DTYPE>& call, int64 ro
 #pragma unroll 1
   for (RingPlace<2> turn; at < rows; turn.next(), parity ^= 1) {
     part.take(parity);
-    part.let_go(at);
+    part.let_go(at, rows);
     part.copy(next, rows);
     int64 ticket = next + clusters;
     if (takes && queue != nullptr) ticket = static_cast<int64>(atomicAdd(queue, 1ull));

@@ -1,5 +1,7 @@
 #include "row_spread.h"
 
+#include "hints.h"
+
 #include <absl/strings/str_format.h>
 
 #include <algorithm>
@@ -48,9 +50,15 @@ std::optional<Config> SpreadRows::config_of(const DeviceFacts& facts, std::int64
   if (slots < std::max(kFewestSlots, gatherers) ||
       2 * threads + kServiceThreads + 32 * gatherers > 1024)
     return std::nullopt;
-  return Config{{"threads", threads}, {"part", part},           {"slots", slots},
-                {"unroll", unroll},   {"gatherers", gatherers}, {"early", 2},
-                {"load_hint", 0},     {"store_hint", 0},        {"blocks_per_sm", 1}};
+  return Config{{"threads", threads},
+                {"part", part},
+                {"slots", slots},
+                {"unroll", unroll},
+                {"gatherers", gatherers},
+                {"early", 2},
+                {"load_hint", facts.arch == 90 ? kHold : kKeep},
+                {"store_hint", kKeep},
+                {"blocks_per_sm", 1}};
 }
 
 Config SpreadRows::default_config(const DeviceFacts& facts) const {
@@ -63,6 +71,8 @@ Config SpreadRows::default_config(const DeviceFacts& facts) const {
 std::vector<Config> SpreadRows::autotune_configs(const DeviceFacts& facts) const {
   std::vector<Config> configs = {default_config(facts)};
   if (configs[0]["slots"] == 0) return ClusterStreamRows::autotune_configs(facts);
+  configs.push_back(configs[0]);
+  configs[1].set("load_hint", configs[0]["load_hint"] == kHold ? kKeep : kHold);
   const std::int64_t least = least_part(facts);
   for (const std::int64_t part : {least, least + kPartStep, least + 2 * kPartStep}) {
     for (const std::int64_t threads : {128, 256, 384}) {

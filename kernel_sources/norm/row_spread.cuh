@@ -38,7 +38,6 @@
 #include "kernel_sources/norm/published_moments.cuh"
 #include "kernel_sources/norm/row.cuh"
 
-static_assert(LOAD_HINT <= 2, "nobody lets go of what is held");
 static_assert(VEC * sizeof(DTYPE) == 16, "copies move multiples of 16 bytes");
 static_assert(PART >= 8 && PART % 8 == 0, "slices begin at multiples of 128 bytes");
 static_assert(SLOTS >= 3 && SLOTS <= 32, "a slice at work, one that waits, the next on its way");
@@ -81,6 +80,7 @@ struct SpreadBlock {
   Moments* moments;   // [2 SLOTS, slices], zeros
   int64 rows, begin;  // of the slice, in packs
   int packs;
+  bool holds;  // Hint::hold is meant: slices begin with lines, as rows do
 
   // Calls `f` with every `step`-th row from `first` on and its slot, in order, once `before` has
   // passed the slot's phase.
@@ -102,6 +102,10 @@ struct SpreadBlock {
     if (lane_of() == 0) barrier.arrive();
   }
 
+  __device__ __forceinline__ const DTYPE* slice_of(int64 row) const {
+    return call.x + row * call.x_stride + begin * VEC;
+  }
+
   __device__ __forceinline__ void copy() const {
     if (lane_of() != 0) return;
     const uint32 bytes = static_cast<uint32>(packs) * 16;
@@ -109,8 +113,7 @@ struct SpreadBlock {
         shared.empty,
         [&](int64 row, int slot) {
           shared.full[slot].arrive_expecting(bytes);
-          bulk_copy(slot_at(slot), call.x + row * call.x_stride + begin * VEC, bytes,
-                    shared.full[slot]);
+          bulk_copy<Hint(LOAD_HINT)>(slot_at(slot), slice_of(row), bytes, shared.full[slot], holds);
         },
         1);  // the phase before the first counts as over
   }
@@ -140,12 +143,13 @@ struct SpreadBlock {
 
   __device__ __forceinline__ void gather(int turn) const {
     const auto one_row = [&](int64 row, int slot) {
-      const Moments m = gather_moments(moments_of(row), slices, [&](int slice, Moments& part) {
-        const bool there = __float_as_uint(part.count) == mark(row);
-        const int held = row_packs - slice * PART < PART ? row_packs - slice * PART : PART;
-        if (there) part.count = static_cast<float>(held * VEC);
-        return there;
-      });
+      const Moments m =
+          gather_moments(moments_of(row), slices, ROW_SIZE, [&](int slice, Moments& part) {
+            const bool there = __float_as_uint(part.count) == mark(row);
+            const int held = row_packs - slice * PART < PART ? row_packs - slice * PART : PART;
+            if (there) part.count = static_cast<float>(held * VEC);
+            return there;
+          });
       if (lane_of() == 0) shared.results[slot] = normaliser<F::centred>(m, ROW_SIZE, EPS);
       tell(shared.known[slot]);
     };
@@ -185,13 +189,19 @@ struct SpreadBlock {
     });
   }
 
+  // It also lets go of what was held: it has the time.
   __device__ __forceinline__ void store() const {
-    if (lane_of() != 0) return;
     each_row(shared.written, [&](int64 row, int slot) {
-      bulk_store(call.y + row * ROW_SIZE + begin * VEC, slot_at(slot),
-                 static_cast<uint32>(packs) * 16);
-      wait_for_copies();
-      shared.empty[slot].arrive();
+      if (lane_of() == 0) {
+        bulk_store(call.y + row * ROW_SIZE + begin * VEC, slot_at(slot),
+                   static_cast<uint32>(packs) * 16);
+        wait_for_copies();
+        shared.empty[slot].arrive();
+      }
+      __syncwarp();
+      if (Hint(LOAD_HINT) != Hint::hold || !holds) return;
+      if (!must_let_go(row, rows, ROW_SIZE * int64{sizeof(DTYPE)})) return;
+      for (int i = lane_of() * 8; i < packs; i += 8 * warp_size) let_go(slice_of(row) + i * VEC);
     });
   }
 };
@@ -214,8 +224,13 @@ __device__ __forceinline__ void spread_rows(const Operands<DTYPE>& call, int64 r
   }
   __syncthreads();
   const int begin = static_cast<int>(blockIdx.x) * PART;
-  const SpreadBlock<F> block{call, shared, moments,
-                             rows, begin,  row_packs - begin < PART ? row_packs - begin : PART};
+  const SpreadBlock<F> block{call,
+                             shared,
+                             moments,
+                             rows,
+                             begin,
+                             row_packs - begin < PART ? row_packs - begin : PART,
+                             begin_with_lines<F>(call)};
   const int thread = static_cast<int>(threadIdx.x);
   if (thread < THREADS) return block.add_up(thread / warp_size);
   if (thread < 2 * THREADS) return block.give(thread - THREADS);

@@ -50,6 +50,8 @@ __device__ __forceinline__ void warp_rows(const Operands<DTYPE>& call, int64 row
     const Moments m = held[r].template moments<LANES>(static_cast<float>(ROW_SIZE));
     n[r] = normaliser<F::centred>(m, ROW_SIZE, EPS);
   }
+  constexpr int64 bytes = int64{ROW_SIZE} * sizeof(DTYPE) * (teams * ROWS);
+  const bool lets_go = must_let_go<int>(blockIdx.x, gridDim.x, bytes);
 #pragma unroll
   for (int r = 0; r < ROWS; ++r) {
     const auto of_pack = [&](int i) {
@@ -58,7 +60,7 @@ __device__ __forceinline__ void warp_rows(const Operands<DTYPE>& call, int64 row
     held[r].template write<Hint(STORE_HINT)>(row[r], n[r], of_pack, write[r]);
     // A row that begins within a line may end in one that no leader has a pack of.
     const bool ends = held[r].first == (packs - 1) % LANES;
-    held[r].template let_go<Hint(LOAD_HINT)>(row[r], held[r].leads() || ends);
+    held[r].template let_go<Hint(LOAD_HINT)>(row[r], lets_go & (held[r].leads() | ends));
   }
 }
 

@@ -325,11 +325,9 @@ __device__ __forceinline__ void give(const Tile<Items, Whole>& tile, DTYPE* set,
         scale = s.rstd * factors.scale;
         shift = __fmaf_rn(-s.offset, scale, factors.shift);
       }
-      float v[VEC];
-      tile.x[i].to(v);
-#pragma unroll
-      for (int j = 0; j < VEC; ++j) v[j] = __fmaf_rn(v[j] - s.pivot, scale, shift);
-      kiln::store<Hint(STORE_HINT), VEC>(set + walk.at * VEC, SetPack::from(v));
+      const SetPack y =
+          tile.x[i].map([&](float v) { return __fmaf_rn(v - s.pivot, scale, shift); });
+      kiln::store<Hint(STORE_HINT), VEC>(set + walk.at * VEC, y);
     }
     walk.move();
   }

@@ -21,7 +21,7 @@ std::int64_t part_packs(const Config& config) { return config["threads"] * confi
 std::int64_t slot_bytes(const Config& config) { return part_packs(config) * kPackBytes; }
 
 // Of the warps that copy, publish and gather, and of the one that stores.
-std::int64_t service_threads(const Config& config) { return 128 + 32 * config["storer"]; }
+std::int64_t service_threads(const Config& config) { return 96 + 32 * config["storer"]; }
 
 }  // namespace
 
@@ -31,25 +31,25 @@ std::vector<Config> held_configs(const SetsFacts& facts, std::int64_t packs,
   if (facts.vec * size_of(facts.dtype) != kPackBytes) return configs;
   if (device.arch != 90 && device.arch != 100) return configs;
   // Threads of each group, packs of a part for each of them and at once, whether a warp stores, and
-  // else how the threads do.
-  for (const auto& [threads, items, unroll, storer, hint] :
-       {std::array<std::int64_t, 5>{256, 8, 2, 1, kKeep},
-        {256, 8, 4, 1, kKeep},
-        {256, 8, 8, 1, kKeep},
-        {256, 4, 4, 1, kKeep},
-        {384, 4, 4, 1, kKeep},
-        {192, 8, 4, 1, kKeep},
-        {128, 8, 4, 1, kKeep},
-        {416, 4, 4, 1, kKeep},
-        {256, 8, 4, 0, kKeep},
-        {256, 8, 4, 0, kStream},
-        {256, 4, 4, 0, kKeep},
-        {384, 4, 4, 0, kKeep}}) {
-    Config config = {{"threads", threads},
-                     {"items", items},
-                     {"unroll", unroll},
-                     {"storer", storer},
-                     {"store_hint", hint}};
+  // how parts are loaded and, by threads, stored. Holding was measured on sm_90.
+  const std::int64_t load = device.arch == 90 ? kHold : kKeep;
+  for (const auto& [threads, items, unroll, storer, load_hint, store_hint] :
+       {std::array<std::int64_t, 6>{256, 8, 1, 1, load, kKeep},
+        {256, 8, 1, 1, load == kHold ? kKeep : kHold, kKeep},
+        {256, 8, 2, 1, load, kKeep},
+        {256, 8, 4, 1, load, kKeep},
+        {256, 8, 8, 1, load, kKeep},
+        {256, 4, 4, 1, load, kKeep},
+        {384, 4, 4, 1, load, kKeep},
+        {192, 8, 4, 1, load, kKeep},
+        {128, 8, 4, 1, load, kKeep},
+        {416, 4, 4, 1, load, kKeep},
+        {256, 8, 4, 0, kKeep, kKeep},
+        {256, 8, 4, 0, kKeep, kStream},
+        {256, 4, 4, 0, kKeep, kKeep},
+        {384, 4, 4, 0, kKeep, kKeep}}) {
+    Config config = {{"threads", threads}, {"items", items},         {"unroll", unroll},
+                     {"storer", storer},   {"load_hint", load_hint}, {"store_hint", store_hint}};
     // Beside a slot: moments of each warp, a result, barriers; and what aligning the ring may take.
     const std::int64_t beside = threads / 32 * 16 + 80;
     const std::int64_t slots =
@@ -71,6 +71,7 @@ Program held_program(const SetsFacts& facts, const Config& config) {
   program.constants.push_back({"SLOTS", config["slots"]});
   program.constants.push_back({"UNROLL", config["unroll"]});
   program.constants.push_back({"STORER", config["storer"]});
+  program.constants.push_back({"LOAD_HINT", config["load_hint"]});
   program.smem_bytes = config["slots"] * slot_bytes(config);
   return program;
 }

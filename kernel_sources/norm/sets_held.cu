@@ -6,7 +6,7 @@
 //
 //   full     a part has arrived       the warp that copies -> those that add up
 //   added    its moments are known    the warps that add up -> those that publish and that gather
-//   known    so are its set's         the warps that publish and that gather -> those that give
+//   known    so are its set's         those that publish and that gather -> those that give
 //   written  its slot has its result  the warps that give -> the one that stores (STORER)
 //   empty    its slot is free         the warp that stores, else those that give -> the one that
 //                                     copies
@@ -38,6 +38,7 @@
 //   SLOTS      parts in the ring, of dynamic shared memory
 //   STORER     1: results go back into their slot, from which a warp has them copied to memory
 //              0: the threads that give store them
+//   LOAD_HINT  kiln::Hint of the parts' copies: `keep`, or with a STORER `hold`
 #include "kernel_sources/device/bulk.cuh"
 #include "kernel_sources/norm/published_moments.cuh"
 #include "kernel_sources/norm/sets.cuh"
@@ -47,7 +48,8 @@ static_assert(ITEMS >= 1 && ITEMS <= 16, "packs of a part that a thread has");
 static_assert(SLOTS >= 3 && SLOTS <= 64, "a part at work, one that waits, the next on its way");
 static_assert(UNROLL >= 1 && ITEMS % UNROLL == 0, "a part is so many packs at once, several times");
 static_assert(STORER == 0 || STORER == 1, "STORER is a choice");
-static_assert(2 * THREADS + (4 + STORER) * 32 <= 1024, "two groups of threads and the other warps");
+static_assert(LOAD_HINT == 0 || (LOAD_HINT == 3 && STORER == 1), "the warp that stores lets go");
+static_assert(2 * THREADS + (3 + STORER) * 32 <= 1024, "two groups of threads and the other warps");
 
 using namespace kiln;
 using namespace kiln::norm;
@@ -65,7 +67,6 @@ namespace {
 constexpr int warp_packs = warp_size * ITEMS;  // of a part, neighbours
 constexpr int part_packs = THREADS * ITEMS;
 constexpr int warps_adding = THREADS / warp_size;
-constexpr int gatherers = 2;    // warps, which share the sets
 constexpr int taken_ahead = 4;  // parts taken at once, at most
 constexpr uint32 no_set = 0xffffffffu;
 
@@ -118,16 +119,25 @@ __device__ __forceinline__ void each_run(const SetsCall& call, const Part& part,
   }
 }
 
+// Whether Hint::hold is meant: all runs of packs begin and end with lines.
+__device__ __forceinline__ bool holds_lines(const SetsCall& call) {
+  return ((static_cast<uint32>(reinterpret_cast<uint64>(call.x)) >> 4 |
+           static_cast<uint32>(call.set_stride) | static_cast<uint32>(call.piece) |
+           static_cast<uint32>(call.stride)) &
+          7) == 0;
+}
+
 // Has a part brought into its slot. By one warp.
 __device__ __forceinline__ void copy_part(const SetsCall& call, const Part& part, int slot,
-                                          Shared& shared) {
+                                          bool holds, Shared& shared) {
   if (lane_of() == 0) {
     shared.parts[slot] = part;
     shared.full[slot].arrive_expecting(static_cast<uint32>(part.packs) * 16);
   }
   __syncwarp();
   each_run(call, part, [&](int at, int64 from, uint32 packs) {
-    bulk_copy(slot_at(slot) + at, call.x + from * VEC, packs * 16, shared.full[slot]);
+    bulk_copy<Hint(LOAD_HINT)>(slot_at(slot) + at, call.x + from * VEC, packs * 16,
+                               shared.full[slot], holds);
   });
 }
 
@@ -148,6 +158,7 @@ __device__ __forceinline__ uint32 take_parts(uint64* taken, uint32 parts) {
 __device__ __forceinline__ void copy_parts(const SetsCall& call, const HeldPlan& plan,
                                            Shared& shared) {
   const int64 packs = call.pieces * call.piece;
+  const bool holds = holds_lines(call);
   RingPlace<SLOTS> at;
   at.parity = 1;  // the phase before the first counts as over
   for (bool first = true;; first = false) {
@@ -175,7 +186,7 @@ __device__ __forceinline__ void copy_parts(const SetsCall& call, const HeldPlan&
       const uint32 of_set = number - set * plan.parts;
       const int64 left = packs - static_cast<int64>(of_set) * part_packs;
       copy_part(call, {set, of_set, left < part_packs ? static_cast<int>(left) : part_packs},
-                at.slot, shared);
+                at.slot, holds, shared);
     }
   }
 }
@@ -232,6 +243,7 @@ __device__ __forceinline__ Result gathered(const SetsCall& call, const HeldPlan&
   const Moments* const moments = plan.moments + static_cast<int64>(part.set) * plan.parts;
   const SetStatistics s =
       statistics(call, gather_moments(moments, static_cast<int>(plan.parts),
+                                      static_cast<float>(call.pieces * call.piece * VEC),
                                       [](int, Moments& m) { return m.count != 0.f; }));
   if (first) publish(call, part.set, s, was);
   if constexpr (PER_PIECE) return {s.pivot, s.rstd, s.offset, 0};
@@ -239,33 +251,26 @@ __device__ __forceinline__ Result gathered(const SetsCall& call, const HeldPlan&
   return {s.pivot, scale, __fmaf_rn(-s.offset, scale, shift), 0};
 }
 
-// A warp that gathers the moments of every set `turn`, `turn + gatherers`, ... of which this block
-// has a part, and makes the set's statistics: once, as a block's parts of a set follow each other.
+// The warp that gathers the moments of every set of which this block has a part, and makes the
+// set's statistics: once, as a block's parts of a set follow each other. One warp: two looked at
+// twice as many moments at once, and that took 2 to 3 % of a call's time (H200).
 __device__ __forceinline__ void gather_sets(const SetsCall& call, const HeldPlan& plan,
-                                            Shared& shared, uint32 turn) {
+                                            Shared& shared) {
   uint32 last = no_set;
   Result result{};
 #pragma unroll 1
   for (RingPlace<SLOTS> at;; at.next()) {
     shared.added[at.slot].wait(at.parity);
     const Part part = shared.parts[at.slot];
-    if (part.set == no_set) {
-      if (lane_of() == 0) {
-        if (turn == 0) shared.results[at.slot].packs = 0;
-        shared.known[at.slot].arrive();
-      }
-      return;
-    }
-    if (part.set % gatherers == turn) {
-      if (part.set != last) {
-        last = part.set;
-        result = gathered(call, plan, part);
-      }
-      result.packs = part.packs;
-      if (lane_of() == 0) shared.results[at.slot] = result;
-    }
+    if (part.set != last && part.set != no_set) result = gathered(call, plan, part);
+    last = part.set;
+    result.packs = part.packs;
     __syncwarp();
-    if (lane_of() == 0) shared.known[at.slot].arrive();
+    if (lane_of() == 0) {
+      shared.results[at.slot] = result;
+      shared.known[at.slot].arrive();
+    }
+    if (part.set == no_set) return;
   }
 }
 
@@ -312,11 +317,8 @@ __device__ __forceinline__ void give_parts(const SetsCall& call, Shared& shared)
 #pragma unroll
         for (int k = 0; k < UNROLL; ++k) {
           if constexpr (PER_PIECE) factors.next(result, scale, shift);
-          float v[VEC];
-          x[k].to(v);
-#pragma unroll
-          for (int j = 0; j < VEC; ++j) v[j] = __fmaf_rn(v[j] - result.pivot, scale, shift);
-          const SetPack out = SetPack::from(v);
+          const SetPack out =
+              x[k].map([&](float v) { return __fmaf_rn(v - result.pivot, scale, shift); });
           if constexpr (STORER) {
             mine[(i + k) * warp_size] = out;
           } else {
@@ -334,8 +336,22 @@ __device__ __forceinline__ void give_parts(const SetsCall& call, Shared& shared)
   }
 }
 
-// The warp that has results copied from their slots to memory.
-__device__ __forceinline__ void store_parts(const SetsCall& call, Shared& shared) {
+// Lets go of the lines of a part.
+__device__ __forceinline__ void let_go_of(const SetsCall& call, const Part& part) {
+  const int64 begin = static_cast<int64>(part.number) * part_packs;
+#pragma unroll 1
+  for (int i = lane_of() * 8; i < part.packs; i += 8 * warp_size) {
+    int64 at = begin + i;
+    if constexpr (!CONTIGUOUS) at += divide(at, call.piece) * (call.stride - call.piece);
+    let_go(call.x + (part.set * call.set_stride + at) * VEC);
+  }
+}
+
+// The warp that has results copied from their slots to memory. It also lets go of what was held: it
+// has the time.
+__device__ __forceinline__ void store_parts(const SetsCall& call, const HeldPlan& plan,
+                                            Shared& shared) {
+  const bool holds = Hint(LOAD_HINT) == Hint::hold && holds_lines(call);
 #pragma unroll 1
   for (RingPlace<SLOTS> at;; at.next()) {
     shared.written[at.slot].wait(at.parity);
@@ -347,6 +363,9 @@ __device__ __forceinline__ void store_parts(const SetsCall& call, Shared& shared
     wait_for_copies();
     __syncwarp();
     if (lane_of() == 0) shared.empty[at.slot].arrive();
+    if (holds &&
+        must_let_go<int64>(part.set * plan.parts + part.number, plan.total, part_packs * 16))
+      let_go_of(call, part);
   }
 }
 
@@ -358,8 +377,8 @@ extern "C" __global__ void __launch_bounds__(256) sets_held_begin(uint4* words, 
 }
 
 // Grid: all blocks at once. Two groups of THREADS and a warp each that copies and that publishes,
-// then those that gather, and the one that stores.
-extern "C" __global__ void __launch_bounds__(2 * THREADS + (2 + gatherers + STORER) * warp_size, 1)
+// then one that gathers, and the one that stores.
+extern "C" __global__ void __launch_bounds__(2 * THREADS + (3 + STORER) * warp_size, 1)
     sets_held(SetsCall call, HeldPlan plan) {
   __shared__ Shared shared;
   if (threadIdx.x == 0) {
@@ -367,7 +386,7 @@ extern "C" __global__ void __launch_bounds__(2 * THREADS + (2 + gatherers + STOR
     for (int i = 0; i < SLOTS; ++i) {
       shared.full[i].init(1);
       shared.added[i].init(warps_adding);
-      shared.known[i].init(1 + gatherers);
+      shared.known[i].init(2);
       shared.written[i].init(warps_adding);
       shared.empty[i].init(STORER ? 1 : warps_adding);
     }
@@ -379,6 +398,6 @@ extern "C" __global__ void __launch_bounds__(2 * THREADS + (2 + gatherers + STOR
   const uint32 warp = (threadIdx.x - 2 * THREADS) / warp_size;
   if (warp == 0) return copy_parts(call, plan, shared);
   if (warp == 1) return publish_parts(plan, shared);
-  if (warp < 2 + gatherers) return gather_sets(call, plan, shared, warp - 2);
-  if constexpr (STORER) store_parts(call, shared);
+  if (warp == 2) return gather_sets(call, plan, shared);
+  if constexpr (STORER) store_parts(call, plan, shared);
 }

@@ -226,7 +226,8 @@ TEST_F(LayerNormGpuTest, EveryBatchGivesTheSameBitsAndSoDoesEveryRun) {
     const std::vector<double> y = download(out.tensor(), 0, rows * n);
     if (first.empty()) first.assign(y.begin(), y.begin() + n);
     for (std::int64_t r = 0; r < rows; ++r) {
-      ASSERT_TRUE(std::equal(first.begin(), first.end(), y.begin() + r * n)) << n << " " << rows << " " << r;
+      ASSERT_TRUE(std::equal(first.begin(), first.end(), y.begin() + r * n))
+          << n << " " << rows << " " << r;
     }
   }
 }

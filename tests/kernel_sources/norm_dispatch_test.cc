@@ -173,14 +173,39 @@ TEST_P(NormDispatchTest, FewRowsAreSharedByClusters) {
     few.few_rows = true;
     return key(few);
   };
-  EXPECT_EQ(key_of(8184, 90), name(""));
-  EXPECT_EQ(key_of(8192, 90), name("_cluster"));
+  const std::int64_t least = GetParam().op == std::string("RMSNormFwdOp") ? 15360 : 8192;
+  EXPECT_EQ(key_of(least - 8, 90), name(""));
+  EXPECT_EQ(key_of(least, 90), name("_cluster"));
   EXPECT_EQ(key_of(16384, 120), name("_cluster"));
   EXPECT_EQ(key_of(16392, 90), beyond_the_block(90));
-  EXPECT_EQ(key_of(8192, 89), name(""));
+  EXPECT_EQ(key_of(16384, 89), name(""));
   // Accesses that a block has too many of stay with the general implementation.
   EXPECT_EQ(key_of(16384, 90, 2), name("_stream"));
-  EXPECT_EQ(key(call(8192, DType::float16, 16, 90)), name(""));
+  EXPECT_EQ(key(call(16384, DType::float16, 16, 90)), name(""));
+}
+
+// Sums are made by warps: as many threads in a block's configurations as between a cluster's
+// blocks, and a row has the same bits in every batch, tuned or not.
+TEST_P(NormDispatchTest, ClustersHaveTheThreadsOfTheBlock) {
+  const auto op = make_norm(runtime_, GetParam().op);
+  const auto threads = [&](const char* suffix, const LayerNormCall& of, const DeviceFacts& facts) {
+    const auto kernel =
+        op->entry_plan(interface_of(runtime_, GetParam().op), name(suffix), of)->build();
+    std::set<std::int64_t> all = {kernel->default_config(facts)["threads"]};
+    for (const Config& config : kernel->autotune_configs(facts)) all.insert(config["threads"]);
+    return all;
+  };
+  for (const int arch : {90, 100, 120}) {
+    const DeviceFacts facts = *reference_facts(arch);
+    for (const DType dtype : {DType::bfloat16, DType::float32}) {
+      for (std::int64_t n = 16384 / size_of(dtype); n <= 32768 / size_of(dtype); n += 264) {
+        const LayerNormCall few = call(n, dtype, 16, arch);
+        ASSERT_EQ(threads("_cluster", few, facts).size(), 1u) << n;
+        ASSERT_EQ(threads("_cluster", few, facts), threads("", few, facts)) << n;
+      }
+    }
+    EXPECT_GT(threads("", call(8184, DType::bfloat16, 16, arch), facts).size(), 1u);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, NormDispatchTest, ::testing::ValuesIn(kForms),

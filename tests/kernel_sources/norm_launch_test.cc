@@ -179,7 +179,9 @@ TEST_F(NormLaunchTest, WhatIsReadOnceIsHeldInTheL2OfAnH200) {
   EXPECT_EQ(hint("layer_norm", 3200, 16, 90), 0);         // 400 accesses, 128 threads
   EXPECT_EQ(hint("layer_norm_stream", 4096, 16, 90), 0);  // read twice
   EXPECT_EQ(hint("layer_norm_queue", 131072, 16, 90), 3);
-  EXPECT_EQ(hint("layer_norm_queue", 262144, 16, 90), 0);  // clusters of 8
+  EXPECT_EQ(hint("layer_norm_queue", 262144, 16, 100), 0);
+  EXPECT_EQ(hint("layer_norm_spread", 1 << 20, 16, 90), 3);
+  EXPECT_EQ(hint("layer_norm_spread", 1 << 20, 16, 100), 0);
 }
 
 TEST_F(NormLaunchTest, ClustersAreWhole) {
@@ -345,6 +347,7 @@ TEST_F(NormLaunchTest, BlocksThatHoldSetsTogetherRunAtOnce) {
       int held = 0;
       const std::unique_ptr<Kernel> kernel = plan->build();
       EXPECT_GT(kernel->default_config(facts)["slots"], 0);
+      EXPECT_EQ(kernel->default_config(facts)["load_hint"], arch == 90 ? 3 : 0);
       for (const Config& config : kernel->autotune_configs(facts)) {
         if (config["slots"] == 0) continue;
         ++held;
