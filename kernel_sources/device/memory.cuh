@@ -53,7 +53,7 @@ inline constexpr int64 let_go_bytes = 32 << 20;
 // Whether the `i`-th of `count` runs of `bytes`, which are read about in order, is among those.
 template <typename Int>
 __device__ __forceinline__ bool must_let_go(Int i, Int count, int64 bytes) {
-  return i >= count - static_cast<Int>(let_go_bytes / bytes);
+  return i >= count - static_cast<Int>((let_go_bytes + bytes - 1) / bytes);
 }
 // Ends Hint::hold for a line, once it has been read. `when`: 0 does nothing, by a predicate.
 __device__ __forceinline__ void let_go(const void* line, uint32 when = 1) {

@@ -192,13 +192,13 @@ struct SpreadBlock {
   // It also lets go of what was held: it has the time.
   __device__ __forceinline__ void store() const {
     each_row(shared.written, [&](int64 row, int slot) {
+      __syncwarp();  // nobody still waits for the phase that has passed
       if (lane_of() == 0) {
         bulk_store(call.y + row * ROW_SIZE + begin * VEC, slot_at(slot),
                    static_cast<uint32>(packs) * 16);
         wait_for_copies();
         shared.empty[slot].arrive();
       }
-      __syncwarp();
       if (Hint(LOAD_HINT) != Hint::hold || !holds) return;
       if (!must_let_go(row, rows, ROW_SIZE * int64{sizeof(DTYPE)})) return;
       for (int i = lane_of() * 8; i < packs; i += 8 * warp_size) let_go(slice_of(row) + i * VEC);

@@ -139,6 +139,7 @@ TEST_P(NormDispatchTest, TheIdentityHoldsWhatChangesTheBinary) {
   EXPECT_NE(same, identity([](LayerNormCall& c) { c.has_weight = !c.has_weight; }));
   EXPECT_NE(same, identity([](LayerNormCall& c) { c.has_bias = !c.has_bias; }));
   EXPECT_EQ(same, identity([](LayerNormCall& c) { c.strided = true; }));
+  EXPECT_EQ(same, identity([](LayerNormCall& c) { c.few_rows = true; }));
   // Only the accesses that the length allows count: an odd row has no wide ones at any alignment.
   const auto odd = [](int align) { return [=](LayerNormCall& c) { c.n = 4097, c.align = align; }; };
   EXPECT_EQ(identity(odd(16)), identity(odd(2)));
@@ -182,6 +183,32 @@ TEST_P(NormDispatchTest, FewRowsAreSharedByClusters) {
   // Accesses that a block has too many of stay with the general implementation.
   EXPECT_EQ(key_of(16384, 90, 2), name("_stream"));
   EXPECT_EQ(key(call(16384, DType::float16, 16, 90)), name(""));
+}
+
+TEST_P(NormDispatchTest, UpTo32RowsAreFew) {
+  const std::int64_t n = 16384;
+  const ParamValues params = {{"normalized_shape", std::vector<std::int64_t>{n}}, {"eps", 1e-5}};
+  const auto op = make_op(runtime_, GetParam().op, params);
+  ASSERT_NE(op, nullptr);
+  const auto chosen = [&](std::int64_t rows) -> std::string {
+    CallArgs args;
+    for (const TensorParam& input : op->signature().inputs) {
+      const bool factor = input.name == "weight" || input.name == "bias";
+      args.inputs.push_back(contiguous_arg({.device = Device{DeviceType::cuda(), 0},
+                                            .dtype = DType::bfloat16,
+                                            .shape = factor ? Dims{n} : Dims{rows, n}}));
+    }
+    const auto outputs = infer_outputs(op->signature(), params, args.inputs);
+    if (!outputs.ok()) return std::string(outputs.status().message());
+    for (const TensorSpec& output : *outputs) args.outputs.push_back(contiguous_arg(output));
+    const auto planned =
+        tools::explain_call(*op, args, DeviceType::cuda(), *reference_facts(90), false);
+    if (!planned.ok()) return std::string(planned.status().message());
+    return planned->at(0).selection.chosen.value_or("none");
+  };
+  EXPECT_EQ(chosen(1), name("_cluster"));
+  EXPECT_EQ(chosen(32), name("_cluster"));
+  EXPECT_EQ(chosen(33), name(""));
 }
 
 // Sums are made by warps: as many threads in a block's configurations as between a cluster's
