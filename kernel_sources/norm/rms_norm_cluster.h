@@ -10,10 +10,8 @@ namespace kiln {
 class RMSNormClusterKernel final : public RMSNormRows<ClusterRows> {
  public:
   static constexpr auto preferred_over = keys("rms_norm");
-  // One read and little to add up: a block is level with a cluster up to here (H200).
-  static constexpr std::int64_t kLeastBytes = 30720;
   static Refusal refusal(const LayerNormCall& call) {
-    if (Refusal below = refusal_below(call, kLeastBytes)) return below;
+    if (Refusal below = refusal_below(call, kLeastBytesOfRmsNorm)) return below;
     return RMSNormRows::refusal(call);
   }
   static Entry<RMSNormClusterKernel> entry_for(const LayerNormCall& call) {

@@ -210,8 +210,10 @@ RowChoices BlockRows::choices(const DeviceFacts& facts) const {
   std::vector<std::int64_t> threads;
   // Where clusters take few of these rows, the threads stay as they are: sums are made by warps,
   // and a row has the same bits in every batch.
-  const bool shared = row().bytes() >= ClusterRows::kLeastBytes &&
-                      std::ranges::count(ClusterRows::supported_archs, facts.arch) > 0;
+  const std::int64_t least =
+      form().centred || form().fused ? ClusterRows::kLeastBytes : ClusterRows::kLeastBytesOfRmsNorm;
+  const bool shared =
+      row().bytes() >= least && std::ranges::count(ClusterRows::supported_archs, facts.arch) > 0;
   for (const std::int64_t t : {64, 96, 128, 160, 256, 320, 512, 1024}) {
     if (!shared && ceil_div(row().packs(), t) <= 8 && t < 2 * whole_warps(row().packs()))
       threads.push_back(t);
@@ -266,11 +268,13 @@ Refusal ClusterRows::refusal_below(const LayerNormCall& call, std::int64_t least
 
 // The threads are the block's, so that each makes the same sums.
 Config ClusterRows::default_config(const DeviceFacts& facts) const {
-  return {{"cluster", 8},
-          {"threads", block_shape(form(), row(), facts.arch).threads},
-          {"early", factors() > 0 ? 2 : 0},
-          {"load_hint", kKeep},
-          {"store_hint", kKeep}};
+  Config config{{"cluster", 8},
+                {"threads", block_shape(form(), row(), facts.arch).threads},
+                {"early", factors() > 0 ? 2 : 0},
+                {"load_hint", kKeep},
+                {"store_hint", kKeep}};
+  if (smem_bytes(config) > facts.smem_budget) config.set("early", 0);
+  return config;
 }
 
 std::int64_t ClusterRows::threads(const Config& config) const {

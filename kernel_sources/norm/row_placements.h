@@ -56,8 +56,9 @@ class StreamRows : public RowNormKernel {
 class ClusterRows : public RowNormKernel {
  public:
   static constexpr auto supported_archs = archs(90, 100, 120);
-  // From so many bytes on a cluster is faster for few rows.
-  static constexpr std::int64_t kLeastBytes = 16384;
+  // From so many bytes on a cluster is faster for few rows; of plain RMSNorm, which reads once and
+  // has little to add up, a block is level with it for longer (H200).
+  static constexpr std::int64_t kLeastBytes = 16384, kLeastBytesOfRmsNorm = 30720;
   static Refusal refusal(const LayerNormCall& call) { return refusal_below(call, kLeastBytes); }
   Config default_config(const DeviceFacts& facts) const override;
 

@@ -17,10 +17,12 @@ struct Rows {
 };
 
 // [*B, *normalized] with `trailing` dimensions normalized, as rows that lie evenly apart, each
-// dense; nullopt when they do not. `repeats`: all rows may be one, 0 apart.
+// dense; nullopt when they do not. No rows lie anyhow. `repeats`: all rows may be one, 0 apart.
 inline std::optional<Rows> as_rows(const Dims& shape, const Dims& strides, int trailing,
                                    bool repeats = false) {
   std::int64_t n = 1;
+  for (int d = 0; d < shape.size() - trailing; ++d)
+    if (shape[d] == 0) return Rows{};
   for (int d = shape.size() - 1; d >= shape.size() - trailing; --d) {
     if (shape[d] != 1 && strides[d] != n) return std::nullopt;
     n *= shape[d];

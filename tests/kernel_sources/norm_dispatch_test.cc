@@ -22,6 +22,10 @@ class NormDispatchTest : public ::testing::TestWithParam<NormForm> {
   bool takes_from_a_queue() const {
     return is_layer_norm() || std::string(GetParam().stem) == "rms_norm";
   }
+  // Bytes of rows of which clusters take few.
+  std::int64_t least_of_clusters() const {
+    return GetParam().stem == std::string("rms_norm") ? 30720 : 16384;
+  }
   std::string beyond_the_block(int arch) const {
     return name(takes_from_a_queue() && (arch == 90 || arch == 100) ? "_queue" : "_stream");
   }
@@ -174,7 +178,7 @@ TEST_P(NormDispatchTest, FewRowsAreSharedByClusters) {
     few.few_rows = true;
     return key(few);
   };
-  const std::int64_t least = GetParam().op == std::string("RMSNormFwdOp") ? 15360 : 8192;
+  const std::int64_t least = least_of_clusters() / 2;
   EXPECT_EQ(key_of(least - 8, 90), name(""));
   EXPECT_EQ(key_of(least, 90), name("_cluster"));
   EXPECT_EQ(key_of(16384, 120), name("_cluster"));
@@ -190,13 +194,13 @@ TEST_P(NormDispatchTest, UpTo32RowsAreFew) {
   const ParamValues params = {{"normalized_shape", std::vector<std::int64_t>{n}}, {"eps", 1e-5}};
   const auto op = make_op(runtime_, GetParam().op, params);
   ASSERT_NE(op, nullptr);
-  const auto chosen = [&](std::int64_t rows) -> std::string {
+  const auto chosen = [&](const Dims& batch) -> std::string {
     CallArgs args;
     for (const TensorParam& input : op->signature().inputs) {
       const bool factor = input.name == "weight" || input.name == "bias";
       args.inputs.push_back(contiguous_arg({.device = Device{DeviceType::cuda(), 0},
                                             .dtype = DType::bfloat16,
-                                            .shape = factor ? Dims{n} : Dims{rows, n}}));
+                                            .shape = factor ? Dims{n} : batch}));
     }
     const auto outputs = infer_outputs(op->signature(), params, args.inputs);
     if (!outputs.ok()) return std::string(outputs.status().message());
@@ -206,9 +210,15 @@ TEST_P(NormDispatchTest, UpTo32RowsAreFew) {
     if (!planned.ok()) return std::string(planned.status().message());
     return planned->at(0).selection.chosen.value_or("none");
   };
-  EXPECT_EQ(chosen(1), name("_cluster"));
-  EXPECT_EQ(chosen(32), name("_cluster"));
-  EXPECT_EQ(chosen(33), name(""));
+  EXPECT_EQ(chosen({n}), name("_cluster"));
+  EXPECT_EQ(chosen({1, n}), name("_cluster"));
+  EXPECT_EQ(chosen({4, 8, n}), name("_cluster"));
+  EXPECT_EQ(chosen({33, n}), name(""));
+  EXPECT_EQ(chosen({3, 11, n}), name(""));
+  // No rows are few, wherever the shape says so.
+  EXPECT_EQ(chosen({0, n}), name("_cluster"));
+  EXPECT_EQ(chosen({0, 40, n}), name("_cluster"));
+  EXPECT_EQ(chosen({40, 0, n}), name("_cluster"));
 }
 
 // Sums are made by warps: as many threads in a block's configurations as between a cluster's
@@ -225,13 +235,15 @@ TEST_P(NormDispatchTest, ClustersHaveTheThreadsOfTheBlock) {
   for (const int arch : {90, 100, 120}) {
     const DeviceFacts facts = *reference_facts(arch);
     for (const DType dtype : {DType::bfloat16, DType::float32}) {
-      for (std::int64_t n = 16384 / size_of(dtype); n <= 32768 / size_of(dtype); n += 264) {
+      for (std::int64_t n = least_of_clusters() / size_of(dtype); n <= 32768 / size_of(dtype);
+           n += 264) {
         const LayerNormCall few = call(n, dtype, 16, arch);
         ASSERT_EQ(threads("_cluster", few, facts).size(), 1u) << n;
         ASSERT_EQ(threads("_cluster", few, facts), threads("", few, facts)) << n;
       }
     }
-    EXPECT_GT(threads("", call(8184, DType::bfloat16, 16, arch), facts).size(), 1u);
+    const LayerNormCall shorter = call(least_of_clusters() / 2 - 8, DType::bfloat16, 16, arch);
+    EXPECT_GT(threads("", shorter, facts).size(), 1u);
   }
 }
 
