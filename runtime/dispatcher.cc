@@ -53,6 +53,12 @@ absl::Status Dispatcher::check_call_spec(CallRef call, bool stated_ok) const {
 
 absl::Status Dispatcher::check_device_type(DeviceType type) const {
   if (any_runs_on(candidates_, type)) return absl::OkStatus();
+  if (candidates_.all_excluded) {
+    return with_kind(
+        absl::UnimplementedError(absl::StrFormat("%s: %s %s (OpOptions, KILN_SELECT)",
+                                                 candidates_.op, kNoneLeft, interface().name)),
+        ErrorKind::op_not_available);
+  }
   return with_kind(
       absl::UnimplementedError(absl::StrFormat(
           "%s: %s %s; its implementations are %s; known targets: %s", candidates_.op, kDoNotRunOn,

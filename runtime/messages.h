@@ -19,6 +19,7 @@ inline constexpr char kReuseKeys[] = "reuse keys it has";
 inline constexpr char kPreferredUnknown[] = "preferred_over names no key of the interface";
 // When an op is called.
 inline constexpr char kDoNotRunOn[] = "in-tree kernels do not run on";
+inline constexpr char kNoneLeft[] = "only and exclude leave no implementation of";
 inline constexpr char kNoImplementation[] = "no implementation serves this call";
 inline constexpr char kAmbiguous[] = "dispatch is ambiguous";
 inline constexpr char kCannotKey[] = "cannot key a dispatch cache";

@@ -134,8 +134,10 @@ absl::StatusOr<std::unique_ptr<OpCore>> OpCore::make(Runtime& runtime, const OpT
     }
     std::sort(candidates.rows.begin(), candidates.rows.end(),
               [](const KernelRow& a, const KernelRow& b) { return a.key < b.key; });
+    const bool any = !candidates.rows.empty();
     apply_lists(candidates.rows, options.only, options.exclude);
     apply_lists(candidates.rows, runtime.options().only, runtime.options().exclude);
+    candidates.all_excluded = any && candidates.rows.empty();
     KILN_RETURN_IF_ERROR(internal::check_candidates(candidates));
     core->dispatchers_.push_back(
         std::make_unique<Dispatcher>(runtime.impl(), interface, std::move(candidates)));

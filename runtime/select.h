@@ -17,6 +17,7 @@ struct Candidates {
   std::string interface_type;
   std::vector<KernelRow> rows;  // sorted by key
   std::vector<std::string> prefer;
+  bool all_excluded = false;  // there were rows: the user's lists leave none
 };
 
 // What is wrong with the implementations of an interface as a set: two general ones, a general one

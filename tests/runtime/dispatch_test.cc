@@ -155,6 +155,16 @@ TEST(DispatchErrorTest, Table5Row8DispatchIsAmbiguousNamesAllAndWhereTheyComeFro
               status_is(kNotFound, HasSubstr("got toy_typo")));
 }
 
+TEST(DispatchErrorTest, ListsThatLeaveNoImplementationAreNamed) {
+  ToyRuntime toy;
+  ASSERT_THAT(toy.add<ToyWide>("toy_wide"), is_ok());
+  const auto op = toy.op(OpOptions{.only = {"toy_wide"}, .exclude = {"toy_wide"}});
+  ASSERT_THAT(op, is_ok());
+  EXPECT_THAT(
+      (*op)->key_for<ToyFwdInterface>(stating(9, 90)),
+      status_is(kUnimplemented, HasSubstr("only and exclude leave no implementation of toy_fwd")));
+}
+
 TEST_F(DispatchTest, Table5Row9KernelForTakesTheInterfacesCallSpec) {
   EXPECT_THAT(op->kernel_for("toy_fwd", CallRef(ToyOtherCall{})),
               status_is(kInvalidArgument, AllOf(HasSubstr("takes a ToyCall call spec"),
