@@ -8,7 +8,7 @@ static_assert(HAS_WEIGHT == 0 && HAS_BIAS == 0,
 using kiln::int64;
 
 extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1)
-    __launch_bounds__(kiln::norm::warps_of_block * 32)
+    __launch_bounds__(kiln::norm::cluster_threads)
         ada_layer_norm_zero_cluster(const DTYPE* x, const DTYPE* scale, const DTYPE* shift,
                                     const DTYPE* gate, DTYPE* y, int64 rows, int64 x_stride,
                                     int64 scale_stride, int64 shift_stride, int64 gate_stride) {

@@ -5,7 +5,7 @@
 using kiln::int64;
 
 extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1)
-    __launch_bounds__(kiln::norm::warps_of_block * 32)
+    __launch_bounds__(kiln::norm::cluster_threads)
         fused_add_layer_norm_cluster(const DTYPE* x, const DTYPE* residual, const DTYPE* weight,
                                      const DTYPE* bias, DTYPE* y, DTYPE* residual_out, int64 rows,
                                      int64 x_stride, int64 residual_stride) {

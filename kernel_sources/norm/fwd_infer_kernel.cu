@@ -70,11 +70,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fwd_infer_kernel(InferCall
       const float rstd = rsqrtf(statistic(call.variance, channel) + call.eps);
       const float scale = call.weight == nullptr ? rstd : rstd * to_float(call.weight[channel]);
       const float shift = call.bias == nullptr ? 0.f : to_float(call.bias[channel]);
-      float v[VEC];
-      x[i].to(v);
-#pragma unroll
-      for (int j = 0; j < VEC; ++j) v[j] = __fmaf_rn(v[j] - mean, scale, shift);
-      kiln::store<Hint(STORE_HINT), VEC>(call.y + at * VEC, Pack<DTYPE, VEC>::from(v));
+      const auto y = x[i].map([&](float v) { return __fmaf_rn(v - mean, scale, shift); });
+      kiln::store<Hint(STORE_HINT), VEC>(call.y + at * VEC, y);
     }
     offset += step_offset;
     channel += step_channel;

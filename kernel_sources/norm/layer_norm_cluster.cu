@@ -4,7 +4,7 @@
 using kiln::int64;
 
 extern "C" __global__ void __cluster_dims__(CLUSTER, 1, 1)
-    __launch_bounds__(kiln::norm::warps_of_block * 32)
+    __launch_bounds__(kiln::norm::cluster_threads)
         layer_norm_cluster(const DTYPE* x, const DTYPE* weight, const DTYPE* bias, DTYPE* y,
                            int64 rows, int64 x_stride) {
   kiln::norm::Operands<DTYPE> call;

@@ -6,7 +6,7 @@ static_assert(HAS_BIAS == 0, "RMSNorm has no bias");
 using kiln::int64;
 
 extern "C" __global__ void __cluster_dims__(CLUSTER, 1,
-                                            1) __launch_bounds__(kiln::norm::warps_of_block * 32)
+                                            1) __launch_bounds__(kiln::norm::cluster_threads)
     rms_norm_cluster(const DTYPE* x, const DTYPE* weight, DTYPE* y, int64 rows, int64 x_stride) {
   kiln::norm::Operands<DTYPE> call;
   call.x = x;

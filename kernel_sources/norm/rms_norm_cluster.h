@@ -11,7 +11,7 @@ class RMSNormClusterKernel final : public RMSNormRows<ClusterRows> {
  public:
   static constexpr auto preferred_over = keys("rms_norm");
   static Refusal refusal(const LayerNormCall& call) {
-    if (Refusal below = refusal_below(call, kLeastBytesOfRmsNorm)) return below;
+    if (Refusal below = refusal_below(call, least_bytes(kRMSNormForm))) return below;
     return RMSNormRows::refusal(call);
   }
   static Entry<RMSNormClusterKernel> entry_for(const LayerNormCall& call) {

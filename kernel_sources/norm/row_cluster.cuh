@@ -23,8 +23,9 @@ namespace kiln::norm {
 
 constexpr int warps_of_row = THREADS / warp_size;
 constexpr int warps_of_block = (warps_of_row + CLUSTER - 1) / CLUSTER;
+constexpr int cluster_threads = warps_of_block * warp_size;  // of a block
 
-// Grid: CLUSTER blocks a row of warps_of_block warps, launched as clusters of CLUSTER.
+// Grid: CLUSTER blocks a row, of `cluster_threads`, launched as clusters of CLUSTER.
 template <class F>
 __device__ __forceinline__ void cluster_rows(const Operands<DTYPE>& call, int64 rows) {
   constexpr int packs = ROW_SIZE / VEC;
@@ -47,7 +48,7 @@ __device__ __forceinline__ void cluster_rows(const Operands<DTYPE>& call, int64 
   const Operands<DTYPE> row = call.at(blockIdx.x / CLUSTER, ROW_SIZE);
   constexpr bool pinned = EARLY == 2;
   held.template fetch<Hint(LOAD_HINT), pinned>(row);
-  FactorStore<Row, warps_of_block * warp_size, Early(EARLY)> factors;
+  FactorStore<Row, cluster_threads, Early(EARLY)> factors;
   factors.before_rows(held, call);
   factors.of_row(held, row);
   if constexpr (pinned) loads_before(rows > 0);

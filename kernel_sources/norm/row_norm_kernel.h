@@ -35,6 +35,7 @@ struct RowFacts {
 
   std::int64_t bytes() const { return n * size_of(dtype); }
   std::int64_t packs() const { return n / vec; }
+  std::int64_t access_bytes() const { return std::int64_t{vec} * size_of(dtype); }
   std::int64_t factors() const { return std::int64_t{has_weight} + std::int64_t{has_bias}; }
 };
 

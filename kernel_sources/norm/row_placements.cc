@@ -98,11 +98,6 @@ BlockShape block_shape(const RowForm& form, const RowFacts& row, int arch) {
   return near(256, 4, packs > 1024 ? 768 : 1024);
 }
 
-// Measured on sm_90 and with accesses of 16 bytes alone.
-std::int64_t hold_or(std::int64_t hint, const RowFacts& row, const DeviceFacts& facts) {
-  return facts.arch == 90 && row.vec * size_of(row.dtype) == 16 ? kHold : hint;
-}
-
 bool cluster_fits(const Config& config, const DeviceFacts& facts, std::int64_t packs) {
   const std::int64_t most = facts.arch == 120 ? 8 : 16;
   return config["cluster"] >= 2 && config["cluster"] <= most && packs >= config["cluster"];
@@ -125,7 +120,7 @@ Config WarpRows::default_config(const DeviceFacts& facts) const {
   if (!form().centred && !form().fused && packs <= 32) {
     lanes = std::min<std::int64_t>(16, power_of_two_from(packs));
     rows = packs > 16 ? 2 : 4;
-    if (packs >= 8) load_hint = hold_or(load_hint, row(), facts);
+    if (packs >= 8) load_hint = hold_or(load_hint, facts.arch, row().access_bytes());
   }
   return {{"threads", packs > 16 || rows > 1 ? 64 : 128},
           {"lanes", lanes},
@@ -185,7 +180,7 @@ Config BlockRows::default_config(const DeviceFacts& facts) const {
              std::min(shape.blocks_per_sm, most_threads(facts.arch) / shape.threads));
   // Measured with whole tiles: others have no registers for it.
   const bool whole = packs % shape.threads == 0;
-  config.set("load_hint", whole ? hold_or(kKeep, row(), facts) : kKeep);
+  config.set("load_hint", whole ? hold_or(kKeep, facts.arch, row().access_bytes()) : kKeep);
   if (shape.two_rows) {
     config.set("loop", 2);
     config.set("rows_per_block", 2);
@@ -210,10 +205,8 @@ RowChoices BlockRows::choices(const DeviceFacts& facts) const {
   std::vector<std::int64_t> threads;
   // Where clusters take few of these rows, the threads stay as they are: sums are made by warps,
   // and a row has the same bits in every batch.
-  const std::int64_t least =
-      form().centred || form().fused ? ClusterRows::kLeastBytes : ClusterRows::kLeastBytesOfRmsNorm;
-  const bool shared =
-      row().bytes() >= least && std::ranges::count(ClusterRows::supported_archs, facts.arch) > 0;
+  const bool shared = row().bytes() >= ClusterRows::least_bytes(form()) &&
+                      std::ranges::count(ClusterRows::supported_archs, facts.arch) > 0;
   for (const std::int64_t t : {64, 96, 128, 160, 256, 320, 512, 1024}) {
     if (!shared && ceil_div(row().packs(), t) <= 8 && t < 2 * whole_warps(row().packs()))
       threads.push_back(t);
@@ -323,7 +316,7 @@ Config QueueRows::default_config(const DeviceFacts& facts) const {
           {"threads", 512},
           {"blocks_per_sm", 1},
           {"early", 2},
-          {"load_hint", hold_or(kKeep, row(), facts)},
+          {"load_hint", hold_or(kKeep, facts.arch, row().access_bytes())},
           {"store_hint", kKeep}};
 }
 

@@ -58,11 +58,14 @@ class ClusterRows : public RowNormKernel {
   static constexpr auto supported_archs = archs(90, 100, 120);
   // From so many bytes on a cluster is faster for few rows; of plain RMSNorm, which reads once and
   // has little to add up, a block is level with it for longer (H200).
-  static constexpr std::int64_t kLeastBytes = 16384, kLeastBytesOfRmsNorm = 30720;
+  static constexpr std::int64_t least_bytes(const RowForm& form) {
+    return form.centred || form.fused ? kLeastBytes : 30720;
+  }
   static Refusal refusal(const LayerNormCall& call) { return refusal_below(call, kLeastBytes); }
   Config default_config(const DeviceFacts& facts) const override;
 
  protected:
+  static constexpr std::int64_t kLeastBytes = 16384;
   static Refusal refusal_below(const LayerNormCall& call, std::int64_t least_bytes);
   ClusterRows(const RowForm& form, const RowFacts& facts)
       : RowNormKernel(form, facts, {"_cluster", "row_cluster"}) {}

@@ -56,7 +56,7 @@ std::optional<Config> SpreadRows::config_of(const DeviceFacts& facts, std::int64
                 {"unroll", unroll},
                 {"gatherers", gatherers},
                 {"early", 2},
-                {"load_hint", facts.arch == 90 ? kHold : kKeep},
+                {"load_hint", hold_or(kKeep, facts.arch, kPackBytes)},
                 {"store_hint", kKeep},
                 {"blocks_per_sm", 1}};
 }
@@ -72,7 +72,7 @@ std::vector<Config> SpreadRows::autotune_configs(const DeviceFacts& facts) const
   std::vector<Config> configs = {default_config(facts)};
   if (configs[0]["slots"] == 0) return ClusterStreamRows::autotune_configs(facts);
   configs.push_back(configs[0]);
-  configs[1].set("load_hint", configs[0]["load_hint"] == kHold ? kKeep : kHold);
+  configs[1].set("load_hint", other_hold(configs[0]["load_hint"]));
   const std::int64_t least = least_part(facts);
   for (const std::int64_t part : {least, least + kPartStep, least + 2 * kPartStep}) {
     for (const std::int64_t threads : {128, 256, 384}) {

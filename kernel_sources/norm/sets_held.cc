@@ -31,11 +31,11 @@ std::vector<Config> held_configs(const SetsFacts& facts, std::int64_t packs,
   if (facts.vec * size_of(facts.dtype) != kPackBytes) return configs;
   if (device.arch != 90 && device.arch != 100) return configs;
   // Threads of each group, packs of a part for each of them and at once, whether a warp stores, and
-  // how parts are loaded and, by threads, stored. Holding was measured on sm_90.
-  const std::int64_t load = device.arch == 90 ? kHold : kKeep;
+  // how parts are loaded and, by threads, stored.
+  const std::int64_t load = hold_or(kKeep, device.arch, kPackBytes);
   for (const auto& [threads, items, unroll, storer, load_hint, store_hint] :
        {std::array<std::int64_t, 6>{256, 8, 1, 1, load, kKeep},
-        {256, 8, 1, 1, load == kHold ? kKeep : kHold, kKeep},
+        {256, 8, 1, 1, other_hold(load), kKeep},
         {256, 8, 2, 1, load, kKeep},
         {256, 8, 4, 1, load, kKeep},
         {256, 8, 8, 1, load, kKeep},

@@ -51,9 +51,8 @@ class NormBatchesTest : public ::testing::TestWithParam<NormForm> {
   std::vector<std::vector<char>> results(Op& op, DType dtype, std::int64_t n, std::int64_t rows) {
     std::vector<OwnedTensor> inputs;
     for (const TensorParam& input : op.signature().inputs) {
-      const bool factor = input.name == "weight" || input.name == "bias";
       const auto seed = static_cast<unsigned>(inputs.size() + 1);
-      inputs.push_back(repeated(dtype, factor ? Dims{n} : Dims{rows, n}, n, seed));
+      inputs.push_back(repeated(dtype, is_factor(input) ? Dims{n} : Dims{rows, n}, n, seed));
     }
     std::vector<Tensor> tensors;
     for (const OwnedTensor& input : inputs) tensors.push_back(input.tensor());
@@ -82,7 +81,7 @@ class NormBatchesTest : public ::testing::TestWithParam<NormForm> {
 // and more.
 TEST_P(NormBatchesTest, ARowHasTheSameBitsInEveryBatch) {
   const int arch = support_->facts(0)->arch;
-  const std::int64_t least = GetParam().stem == std::string("rms_norm") ? 30720 : 16384;
+  const std::int64_t least = GetParam().least_of_clusters();
   for (const DType dtype : {DType::bfloat16, DType::float32}) {
     for (const std::int64_t bytes : {6000, 16384, 20008, 20016, 28016, 30720, 32768, 80016}) {
       const std::int64_t n = bytes / size_of(dtype);

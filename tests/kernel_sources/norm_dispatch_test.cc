@@ -22,10 +22,6 @@ class NormDispatchTest : public ::testing::TestWithParam<NormForm> {
   bool takes_from_a_queue() const {
     return is_layer_norm() || std::string(GetParam().stem) == "rms_norm";
   }
-  // Bytes of rows of which clusters take few.
-  std::int64_t least_of_clusters() const {
-    return GetParam().stem == std::string("rms_norm") ? 30720 : 16384;
-  }
   std::string beyond_the_block(int arch) const {
     return name(takes_from_a_queue() && (arch == 90 || arch == 100) ? "_queue" : "_stream");
   }
@@ -178,7 +174,7 @@ TEST_P(NormDispatchTest, FewRowsAreSharedByClusters) {
     few.few_rows = true;
     return key(few);
   };
-  const std::int64_t least = least_of_clusters() / 2;
+  const std::int64_t least = GetParam().least_of_clusters() / 2;
   EXPECT_EQ(key_of(least - 8, 90), name(""));
   EXPECT_EQ(key_of(least, 90), name("_cluster"));
   EXPECT_EQ(key_of(16384, 120), name("_cluster"));
@@ -197,10 +193,9 @@ TEST_P(NormDispatchTest, UpTo32RowsAreFew) {
   const auto chosen = [&](const Dims& batch) -> std::string {
     CallArgs args;
     for (const TensorParam& input : op->signature().inputs) {
-      const bool factor = input.name == "weight" || input.name == "bias";
       args.inputs.push_back(contiguous_arg({.device = Device{DeviceType::cuda(), 0},
                                             .dtype = DType::bfloat16,
-                                            .shape = factor ? Dims{n} : batch}));
+                                            .shape = is_factor(input) ? Dims{n} : batch}));
     }
     const auto outputs = infer_outputs(op->signature(), params, args.inputs);
     if (!outputs.ok()) return std::string(outputs.status().message());
@@ -235,14 +230,15 @@ TEST_P(NormDispatchTest, ClustersHaveTheThreadsOfTheBlock) {
   for (const int arch : {90, 100, 120}) {
     const DeviceFacts facts = *reference_facts(arch);
     for (const DType dtype : {DType::bfloat16, DType::float32}) {
-      for (std::int64_t n = least_of_clusters() / size_of(dtype); n <= 32768 / size_of(dtype);
-           n += 264) {
+      for (std::int64_t n = GetParam().least_of_clusters() / size_of(dtype);
+           n <= 32768 / size_of(dtype); n += 264) {
         const LayerNormCall few = call(n, dtype, 16, arch);
         ASSERT_EQ(threads("_cluster", few, facts).size(), 1u) << n;
         ASSERT_EQ(threads("_cluster", few, facts), threads("", few, facts)) << n;
       }
     }
-    const LayerNormCall shorter = call(least_of_clusters() / 2 - 8, DType::bfloat16, 16, arch);
+    const LayerNormCall shorter =
+        call(GetParam().least_of_clusters() / 2 - 8, DType::bfloat16, 16, arch);
     EXPECT_GT(threads("", shorter, facts).size(), 1u);
   }
 }

@@ -14,6 +14,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,7 +58,15 @@ struct NormForm {
   const char* op;
   const char* stem;
   bool has_weight, has_bias;
+  // Bytes of rows from which clusters take few.
+  std::int64_t least_of_clusters() const {
+    return stem == std::string_view("rms_norm") ? 30720 : 16384;
+  }
 };
+// Whether an input of a form is one row for all.
+inline bool is_factor(const TensorParam& input) {
+  return input.name == "weight" || input.name == "bias";
+}
 inline constexpr NormForm kForms[] = {
     {"LayerNormFwdOp", "layer_norm", true, true},
     {"RMSNormFwdOp", "rms_norm", true, false},

@@ -179,6 +179,7 @@ TEST_F(NormLaunchTest, WhatIsReadOnceIsHeldInTheL2OfAnH200) {
   EXPECT_EQ(hint("layer_norm", 3200, 16, 90), 0);         // 400 accesses, 128 threads
   EXPECT_EQ(hint("layer_norm_stream", 4096, 16, 90), 0);  // read twice
   EXPECT_EQ(hint("layer_norm_queue", 131072, 16, 90), 3);
+  EXPECT_EQ(hint("layer_norm_queue", 262144, 16, 90), 3);
   EXPECT_EQ(hint("layer_norm_queue", 262144, 16, 100), 0);
   EXPECT_EQ(hint("layer_norm_spread", 1 << 20, 16, 90), 3);
   EXPECT_EQ(hint("layer_norm_spread", 1 << 20, 16, 100), 0);
